@@ -6,20 +6,22 @@ when it is first used.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from deadheat._internal.fork_guard import allow_polars
 
 __all__ = ["pl"]
 
 
-class _LazyModule:
-    """A module that is imported when one of its attributes is first used."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
+class _LazyPolars:
+    """Polars, imported when one of its attributes is first used."""
 
     def __getattr__(self, name: str) -> object:
-        value = getattr(import_module(self._name), name)
+        if "polars" not in sys.modules:
+            allow_polars()
+        value = getattr(import_module("polars"), name)
         setattr(self, name, value)  # the next access does not call this method
         return value
 
@@ -27,4 +29,4 @@ class _LazyModule:
 if TYPE_CHECKING:
     import polars as pl
 else:
-    pl = _LazyModule("polars")
+    pl = _LazyPolars()

@@ -12,10 +12,11 @@ import click
 from deadheat.cli.common import FILE, SCORE_DTYPE, TIE_BREAK, check_standard_input, measures_option
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
-from deadheat.cli.output import Output, output_options, print_line, print_warnings
+from deadheat.cli.output import Output, gather, output_options, print_line, print_warnings
 from deadheat.cli.progress import hide_other_bars, progress_bar
 from deadheat.diagnosis import Check, check_run
 from deadheat.errors import DeadheatWarning, InputError
+from deadheat.settings import EvalSettings
 
 _EXAMPLE = """deadheat check qrels.txt bf16.run
 deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
@@ -40,8 +41,7 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
 @click.option("--batch-size", type=click.IntRange(min=1), help="Inputs per forward pass.")
 @click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest available]")
 @measures_option("Measures such as nDCG@10,MRR@10. [default: nDCG@10]")
-@TIE_BREAK
-@SCORE_DTYPE
+@gather("settings", EvalSettings, TIE_BREAK, SCORE_DTYPE)
 @click.option(
     "--max-range",
     type=click.FloatRange(min=0),
@@ -54,6 +54,7 @@ def command(
     model: str | None,
     dataset: str | None,
     measures: tuple[str, ...],
+    settings: EvalSettings,
     max_range: float | None,
     details: bool,
     out: Output,
@@ -67,14 +68,13 @@ def command(
     """
     out.check(*files, dataset)
     asked = list(measures) or "nDCG@10"
-    evaluated = {name: options.pop(name) for name in ("tie_break", "score_dtype")}
     if model is None and dataset is None and len(files) == 2:
         check_standard_input(*files)
         path, label = split_name(files[1])
-        found = check_run(files[0], path, asked, **evaluated)
+        found = check_run(files[0], path, asked, **vars(settings))
         found = replace(found, name=label or found.name)
     elif model is not None and dataset is not None and not files:
-        found = _check_model(model, dataset, asked, evaluated, options)
+        found = _check_model(model, dataset, asked, settings, **options)
     else:
         raise InputError(
             "check needs judgements and one run (deadheat check QRELS RUN), or a model and a "
@@ -91,7 +91,15 @@ def command(
 
 
 def _check_model(
-    name: str, dataset: str, measures: Any, evaluated: dict[str, Any], options: dict[str, Any]
+    name: str,
+    dataset: str,
+    measures: Any,
+    settings: EvalSettings,
+    *,
+    model_dtype: str | None,
+    device: str | None,
+    batch_size: int | None,
+    **options: Any,
 ) -> Check:
     from deadheat.lab.check import check
     from deadheat.lab.models import load_model
@@ -100,10 +108,6 @@ def _check_model(
     with progress_bar("loading the model") as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # the command prints them itself
         model = load_model(
-            name,
-            model_dtype=options["model_dtype"] or "bf16",
-            device=options["device"],
-            batch_size=options["batch_size"] or 16,
+            name, model_dtype=model_dtype or "bf16", device=device, batch_size=batch_size or 16
         )
-        chosen = {key: options[key] for key in ("samples", "regime")}
-        return check(model, dataset, measures, progress=progress, **chosen, **evaluated)
+        return check(model, dataset, measures, progress=progress, **options, **vars(settings))

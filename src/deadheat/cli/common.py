@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
 from deadheat.cli.help import F, complete_measures
 from deadheat.cli.names import split_names
-from deadheat.cli.output import options, print_remarks
+from deadheat.cli.output import gather, options, print_remarks
 from deadheat.cli.progress import progress_bar
 from deadheat.engines import Engine
 from deadheat.errors import InputError
@@ -105,7 +105,9 @@ NAN = click.option(
     default="raise",
     help="Refuse NaN scores, or rank them last.",
 )
-evaluation_options = options(
+evaluation_options = gather(
+    "settings",
+    EvalSettings,
     TIE_BREAK,
     SCORE_DTYPE,
     click.option(
@@ -117,9 +119,9 @@ evaluation_options = options(
     queries_option("judged"),
     NAN,
 )
-COMPARISON = ("baseline", "alpha", "resamples", "seed")
-"""Names of the options of `comparison_options`."""
-comparison_options = options(
+comparison_options = gather(
+    "how",
+    dict,
     click.option(
         "--baseline",
         metavar="SYSTEM",
@@ -149,18 +151,18 @@ def evaluate_runs(
     qrels: str,
     runs: Sequence[str],
     measures: Sequence[str | Measure],
+    settings: EvalSettings,
     *,
     engine: Engine | None = None,
-    **settings: Any,
 ) -> dict[str, Result]:
     """Evaluate runs given as PATH or NAME=PATH, print warnings, and return results by name."""
     given = split_names(runs)
     paths = [run.path for run in given]
     check_standard_input(qrels, *paths)
     parsed = parse_measures(measures or DEFAULT_MEASURES)
-    judgements, checked = read_qrels(qrels), EvalSettings(**settings)
+    judgements = read_qrels(qrels)
     with progress_bar(delay=1) as progress:
-        results = run_all(judgements, paths, parsed, checked, engine=engine, progress=progress)
+        results = run_all(judgements, paths, parsed, settings, engine=engine, progress=progress)
     results = [result.named(run.label) for result, run in zip(results, given, strict=True)]
     named = dict(zip(name_results(results), results, strict=True))
     print_remarks({name: result.remarks for name, result in named.items()})

@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from deadheat._internal.remarks import texts
-from deadheat.cli.common import COMPARISON, comparison_options, evaluate_runs, run_options
+from deadheat.cli.common import comparison_options, evaluate_runs, run_options
 from deadheat.cli.help import Command
 from deadheat.cli.output import Output, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison import compare_results
 from deadheat.report import describe_comparison
+from deadheat.settings import EvalSettings
 
 
 @click.command(
@@ -37,10 +38,11 @@ def command(
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
+    settings: EvalSettings,
+    how: dict[str, Any],
     all_pairs: bool,
     table: str | None,
     out: Output,
-    **options: Any,
 ) -> None:
     """Rank RUNs and compare them in pairs, with uncertainty from ties and from queries.
 
@@ -54,10 +56,9 @@ def command(
     Exit status: 0 fine, 1 compared with problems (with --strict), 2 bad usage or input.
     """
     out.check(qrels, *runs)
-    how = {name: options.pop(name) for name in COMPARISON}
-    systems = evaluate_runs(qrels, runs, measures, **options)
+    systems = evaluate_runs(qrels, runs, measures, settings)
     with progress_bar() as progress:
-        comparison = compare_results(systems, queries=options["queries"], progress=progress, **how)
+        comparison = compare_results(systems, queries=settings.queries, progress=progress, **how)
     print_warnings(texts(comparison.remarks, "warning"))  # warnings of runs are already printed
     if out.style == "json":
         out.write(comparison.to_json())

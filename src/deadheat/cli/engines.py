@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from deadheat.cli.help import F
-from deadheat.cli.output import options
+from deadheat.cli.output import gather
 from deadheat.engines import Engine
 from deadheat.errors import InputError
 
-CLUSTER = options(
+_CLUSTER = (
     click.option(
         "--engine",
         type=click.Choice(["here", "ray"]),
@@ -27,31 +27,32 @@ CLUSTER = options(
 )
 
 
-def workers_option(help: str) -> Callable[[F], F]:
-    """Make the option --workers."""
-    return click.option("--workers", type=click.IntRange(min=1), help=help)
+def engine_options(*more: Callable[..., Any], workers: str = "") -> Callable[[F], F]:
+    """Add the options of the engine; the command receives them as the dict ``engine``.
+
+    Parameters
+    ----------
+    more
+        Further options of `make_engine`.
+    workers
+        Help text of --workers. Default: that of workers on a cluster.
+    """
+    text = workers or "Number of workers on the cluster. [default: as many as fit]"
+    option = click.option("--workers", type=click.IntRange(min=1), help=text)
+    return gather("engine", dict, *_CLUSTER, option, *more)
 
 
-WORKERS = workers_option("Number of workers on the cluster. [default: as many as fit]")
-ENGINE = options(
-    CLUSTER,
-    WORKERS,
-    click.option("--gpus-per-worker", type=float, help="GPUs per worker. [default: 0]"),
-)
-ENGINE_OPTIONS = ("engine", "ray_address", "workers", "gpus_per_worker")
+GPUS = click.option("--gpus-per-worker", type=float, help="GPUs per worker. [default: 0]")
 
 
-def make_engine(given: Mapping[str, Any]) -> Engine | None:
+def make_engine(*, engine: str, **given: Any) -> Engine | None:
     """Return the engine of a command's options; None means this process."""
-    if given["engine"] == "ray":
+    if engine == "ray":
         from deadheat.engines import RayCluster
 
-        return RayCluster(
-            given["ray_address"],
-            workers=given["workers"],
-            gpus_per_worker=given.get("gpus_per_worker") or 0,
-        )
-    for name in ENGINE_OPTIONS[1:]:
-        if given.get(name) is not None:
+        address, gpus = given.pop("ray_address"), given.pop("gpus_per_worker", None)
+        return RayCluster(address, gpus_per_worker=gpus or 0, **given)
+    for name, value in given.items():
+        if value is not None:
             raise InputError(f"--{name.replace('_', '-')} needs a Ray cluster; add --engine ray")
     return None

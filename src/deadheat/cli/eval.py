@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from deadheat.cli.common import evaluate_runs, run_options
-from deadheat.cli.engines import CLUSTER, ENGINE_OPTIONS, WORKERS, make_engine
+from deadheat.cli.engines import engine_options, make_engine
 from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command, text_option
 from deadheat.cli.output import Output, output_options
@@ -17,7 +17,7 @@ from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, results_table
 from deadheat.measures import help as measures_help
 from deadheat.report import citation, latex_citation
-from deadheat.settings import TIE_RULES
+from deadheat.settings import TIE_RULES, EvalSettings
 from deadheat.tables import number
 
 
@@ -32,8 +32,7 @@ def _tie_rules_help() -> str:
     example="deadheat eval qrels.txt bm25.run.gz bf16=out/model.run -m nDCG@10,MRR@10",
 )
 @run_options
-@CLUSTER
-@WORKERS
+@engine_options()
 @click.option("--per-query", is_flag=True, help="Show a row per query.")
 @click.option(
     "--sort", type=click.Choice(VIEWS), help="With --per-query: sort by this view, largest first."
@@ -58,13 +57,14 @@ def command(
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
+    settings: EvalSettings,
+    engine: dict[str, Any],
     per_query: bool,
     sort: str | None,
     top: int | None,
     brief: bool,
     cite: bool,
     out: Output,
-    **options: Any,
 ) -> None:
     """Evaluate one or more RUNs against QRELS: expected, best and worst value over tie orders.
 
@@ -82,8 +82,7 @@ def command(
             "--cite writes sentences about means; leave out --per-query, and use the format table, "
             "markdown, latex or html"
         )
-    where = {name: options.pop(name) for name in ENGINE_OPTIONS if name in options}
-    named = evaluate_runs(qrels, runs, measures, engine=make_engine(where), **options)
+    named = evaluate_runs(qrels, runs, measures, settings, engine=make_engine(**engine))
     results = list(named.values())
     if cite and out.style == "latex":
         out.write(latex_citation(results, percent=out.percent))

@@ -21,7 +21,7 @@ from deadheat.cli.common import (
     queries_option,
     tie_break_option,
 )
-from deadheat.cli.engines import CLUSTER, ENGINE_OPTIONS, make_engine, workers_option
+from deadheat.cli.engines import engine_options, make_engine
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
 from deadheat.cli.output import Output, output_options, print_line, print_warnings
@@ -81,8 +81,9 @@ from deadheat.report import describe_leaderboard
 @click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]")
 @click.option("--top", type=click.IntRange(min=1), help="Number of first runs to show.")
 @alpha_option("Largest accepted chance that random tie-breaking reverses a decided pair.")
-@CLUSTER
-@workers_option("Number of runs read at a time. [default: one per core, here or of the cluster]")
+@engine_options(
+    workers="Number of runs read at a time. [default: one per core, here or of the cluster]"
+)
 @output_options()
 @click.pass_context
 def command(
@@ -94,6 +95,7 @@ def command(
     published: str | None,
     columns: tuple[str, ...],
     allow_outside: bool,
+    engine: dict[str, Any],
     title: str | None,
     by: str | None,
     sort: str | None,
@@ -113,11 +115,10 @@ def command(
     """
     out.check(*_inputs(qrels, runs, published, allow_outside=allow_outside))
     settings = {name: value for name, value in settings.items() if value is not None}
-    where = {name: settings.pop(name, None) for name in ENGINE_OPTIONS}
-    settings["workers"] = where["workers"]
-    if where["engine"] == "here":
-        where["workers"] = None  # workers are threads of this process
-    settings["engine"] = make_engine(where)
+    settings["workers"] = engine["workers"]
+    if engine["engine"] == "here":
+        engine["workers"] = None  # workers are threads of this process
+    settings["engine"] = make_engine(**engine)
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # printed below
         if not runs and qrels.lower().endswith(".toml"):

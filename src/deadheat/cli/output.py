@@ -85,13 +85,32 @@ class Output:
             sys.exit(1)
 
 
-def options(*parts: Callable[[F], F]) -> Callable[[F], F]:
+def options(*parts: Callable[..., Any]) -> Callable[[F], F]:
     """Combine several arguments and options, in the order of the help text."""
 
     def add(command: F) -> F:
         for part in reversed(parts):
             command = part(command)
         return command
+
+    return add
+
+
+def gather(
+    argument: str, make: Callable[..., object], *parts: Callable[..., Any]
+) -> Callable[[F], F]:
+    """Combine options; the command receives what `make` returns for their values as `argument`."""
+
+    def add(command: F) -> F:
+        @functools.wraps(command)
+        def collect(*args: Any, **given: Any) -> Any:
+            values = {name: given.pop(name) for name in names}
+            return command(*args, **given, **{argument: make(**values)})
+
+        others = len(getattr(command, "__click_params__", ()))
+        with_options: Any = options(*parts)(collect)
+        names = [option.name for option in with_options.__click_params__[others:]]
+        return with_options  # type: ignore[no-any-return]
 
     return add
 
@@ -155,20 +174,8 @@ def output_options(*names: str, percent: bool | None = False) -> Callable[[F], F
     percent
         The default of --percent; None leaves the option out.
     """
-    chosen = names or tuple(_OPTIONS)
     added = [] if percent is None else [percent_option(default=percent)]
-    own = chosen if percent is None else ("percent", *chosen)
-
-    def add(command: F) -> F:
-        @functools.wraps(command)
-        def collect(*args: Any, **given: Any) -> Any:
-            out = Output(**{name: given.pop(name) for name in own})
-            return command(*args, out=out, **given)
-
-        with_options: F = options(*added, *(_OPTIONS[name] for name in chosen))(collect)
-        return with_options
-
-    return add
+    return gather("out", Output, *added, *(_OPTIONS[name] for name in names or _OPTIONS))
 
 
 def check_output(
@@ -181,7 +188,7 @@ def check_output(
     force
         Whether to accept an existing file that is not one of `inputs`.
     inputs
-        Files, folders, patterns, ``name=path`` and ``-`` (standard input) that the command reads.
+        Files, folders, patterns and ``name=path`` that the command reads.
     """
     if path is None:
         return
@@ -206,9 +213,7 @@ def check_output(
 
 def _is_read(target: Path, given: str | Path) -> bool:
     """Return whether an input is or contains a file, also under another name or by a link."""
-    with suppress(AttributeError, OSError, ValueError):  # reading reports the error
-        if given == "-":
-            return os.path.samestat(os.fstat(sys.stdin.fileno()), target.stat())
+    with suppress(OSError, ValueError):  # reading reports the error
         path = given if isinstance(given, Path) else Path(split_name(given).path)
         # The folder of an experiment may also contain tables and pages made from it.
         within = "*/**/*" if (path / "experiment.json").is_file() else "**/*"

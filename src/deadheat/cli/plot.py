@@ -28,6 +28,7 @@ from deadheat.cli.names import split_name
 from deadheat.cli.output import (
     FORCE,
     check_output,
+    gather,
     options,
     percent_option,
     print_line,
@@ -116,11 +117,11 @@ def _evaluate(
     qrels: str,
     runs: tuple[str, ...],
     labels: tuple[str, ...],
-    **settings: Any,
+    settings: EvalSettings,
 ) -> dict[str, Result]:
     """Evaluate runs, and return the results by label."""
     _check_labels(runs, labels)
-    named = evaluate_runs(qrels, runs, measures, **settings)
+    named = evaluate_runs(qrels, runs, measures, settings)
     return dict(zip(labels or named, named.values(), strict=True))
 
 
@@ -177,7 +178,7 @@ def _ranks(
     """Draw the ranks that tie-breaking can give to RUNs."""
     systems = _evaluate([measure], **given)
     groups = None if group_by is None else _groups(systems, group_by)
-    systems, _ = align_systems(systems, [measure], given["queries"])
+    systems, _ = align_systems(systems, [measure], given["settings"].queries)
     first = next(iter(systems.values()))
     what = f"{measure!r} of {counted(len(first.query_ids), 'query')}"
     plot = figures.rank_intervals(ranking(systems), groups=groups, what=what, width=width)
@@ -207,14 +208,19 @@ def _groups(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
     default=24,
     help="Shorten a longer list to about this many rows.",
 )
-@TIE_BREAK
-@SCORE_DTYPE
+@gather("settings", EvalSettings, TIE_BREAK, SCORE_DTYPE)
 @_OUTPUT
 def _list(
-    qrels: str, run: str, query: str | None, measure: Measure, rows: int, width: str, **options: Any
+    qrels: str,
+    run: str,
+    query: str | None,
+    measure: Measure,
+    rows: int,
+    settings: EvalSettings,
+    width: str,
 ) -> figures.Plot:
     """Draw the ranked list of one query of RUN with its tie groups."""
-    settings, judgements = EvalSettings(**options), read_qrels(qrels)
+    judgements = read_qrels(qrels)
     source = read_run(split_name(run).path, with_ranks=settings.needs_ranks)
     if query is None:
         query = _most_moved(judgements, source, measure, settings)

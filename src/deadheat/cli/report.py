@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from deadheat.cli.common import (
-    COMPARISON,
     MEASURES,
     check_standard_input,
     comparison_options,
@@ -64,20 +63,18 @@ from deadheat.settings import EvalSettings
     help="The file to write.",
 )
 @FORCE
-@click.pass_context
 def command(
-    ctx: click.Context,
-    /,
     sources: tuple[str, ...],
     qrels: str | None,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
+    settings: EvalSettings,
+    how: dict[str, Any],
     dataset: str | None,
     top: int,
     title: str | None,
     output: str,
     force: bool,
-    **options: Any,
 ) -> None:
     """Write one self-contained web page about results.
 
@@ -91,14 +88,17 @@ def command(
     if runs and qrels is None:
         raise InputError("--runs needs the judgements of the runs; add --qrels")
     check_standard_input(qrels, *runs, *sources)
-    how = {name: options.pop(name) for name in COMPARISON}
     with progress_bar() as progress:
         if qrels is not None and not runs:
             asked = asked or parse_measures(DEFAULT_MEASURES)
-            settings = EvalSettings(**options)
             collections = [evaluate_collection(qrels, sources, asked, settings, progress)]
         else:
-            _check_options(ctx, options)
+            if settings != EvalSettings():
+                raise InputError(
+                    "these results are evaluated already, so leave out --tie-break, --score-dtype, "
+                    "--tie-tolerance, --queries and --nan; for run files, give the judgements with "
+                    "--qrels"
+                )
             folders = [source for source in sources if Path(source).is_dir()]
             files = [source for source in sources if source not in folders]
             collections = [c for each in folders for c in read_experiment(Path(each), progress)]
@@ -125,18 +125,6 @@ def command(
     size = len(page.encode())
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
     print_line(f"{output}: {shown}, open it in a browser")
-
-
-def _check_options(ctx: click.Context, options: dict[str, object]) -> None:
-    """Raise InputError for evaluation options if nothing is evaluated."""
-    default = click.core.ParameterSource.DEFAULT
-    for option in ctx.command.params:
-        name = option.name or ""
-        if name in options and ctx.get_parameter_source(name) is not default:
-            raise InputError(
-                f"{option.opts[0]} is an option for evaluating runs, but these results are "
-                "evaluated already; for run files, give the judgements with --qrels"
-            )
 
 
 def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:

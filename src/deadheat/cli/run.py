@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from deadheat.cli.common import explain, measures_option
-from deadheat.cli.engines import ENGINE, make_engine
+from deadheat.cli.engines import GPUS, engine_options, make_engine
 from deadheat.cli.findings import describe_experiment
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
@@ -126,9 +126,9 @@ from deadheat.scoring import REGIMES
     type=click.Path(),
     help="Folder to store everything in.",
 )
-@ENGINE
+@engine_options(GPUS)
 @output_options("style", "wide", percent=True)
-def command(out: Output, **options: Any) -> None:
+def command(engine: dict[str, Any], out: Output, **options: Any) -> None:
     """Score candidates under several precision regimes, evaluate each, and store everything.
 
     There is one forward pass for each model, model dtype and dataset. Logits or embeddings are
@@ -137,10 +137,10 @@ def command(out: Output, **options: Any) -> None:
     """
     study, folder = _study(options), options["folder"]
     try:
-        engine = make_engine(options)
+        workers = make_engine(**engine)
         hide_other_bars()
         with progress_bar("loading models and data") as progress:
-            failures = run_study(study, folder, progress=progress, engine=engine)
+            failures = run_study(study, folder, progress=progress, engine=workers)
     except KeyboardInterrupt:
         kept = f"stopped: every finished batch is stored in {folder}"
         print_line(f"{kept}; run the same command to continue", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any
 
 import numpy as np
@@ -66,17 +66,20 @@ def flatten_rows(
     ((name, other),) = beside.items()
     first, second = _read_rows("scores", scores), _read_rows(name, other)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        if first.shape != second.shape:
-            shapes = f"scores {list(first.shape)} and {name} {list(second.shape)}"
-            raise InputError(f"{shapes} differ in shape")
-        offsets = np.arange(len(first) + 1, dtype=np.int64) * first.shape[1]
-        return *exact_scores(first.reshape(-1)), second.reshape(-1), offsets
-    if len(first) != len(second):
-        raise InputError(f"{len(first)} queries have scores, {len(second)} have {name}")
+        if first.shape == second.shape:
+            offsets = np.arange(len(first) + 1, dtype=np.int64) * first.shape[1]
+            return *exact_scores(first.reshape(-1)), second.reshape(-1), offsets
+        shapes = f"scores {list(first.shape)} and {name} {list(second.shape)}"
+        raise InputError(f"{shapes} differ in shape")
     lengths = [len(row) for row in first]
-    for q, (n, row) in enumerate(zip(lengths, second, strict=True)):
-        if n != len(row):
-            raise InputError(f"query {q}: scores of {n} documents, but {name} of {len(row)}")
+    others = [len(row) for row in second]
+    if lengths != others:
+        same = (n == m for n, m in zip(lengths, others, strict=False))
+        q = len(list(takewhile(bool, same)))
+        raise InputError(
+            f"scores of {len(lengths)} queries and {name} of {len(others)} differ in shape, first "
+            f"at query {q}"
+        )
     floats, exact = exact_scores(_join(first))
     if floats.ndim != 1:
         raise InputError("scores must be one row of numbers per query, not deeper lists")
@@ -174,11 +177,9 @@ def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> In
             array = rounded
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} must be whole numbers ({str(error).strip()})") from None
-    if array.ndim != 1 and not (one and array.ndim == 0):
-        raise InputError(f"{name} must be one row of whole numbers, not {list(array.shape)}")
-    if array.size and not (array.min() >= 0 and array.max() < LONGEST):
-        wrong = array.min() if array.min() < 0 else array.max()
-        raise InputError(f"{name} must be whole numbers from 0 on, not {wrong}")
+    is_flat = array.ndim == 1 or (one and array.ndim == 0)
+    if not is_flat or (array.size and not (array.min() >= 0 and array.max() < LONGEST)):
+        raise InputError(f"{name} must be one row of whole numbers from 0 on, not {values!r:.100}")
     return np.array(array, np.int64)
 
 

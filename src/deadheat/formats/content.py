@@ -66,22 +66,16 @@ def _read(source: str, file: IO[bytes]) -> bytes:
     head = file.read(_LONGEST_MAGIC)
     new_frame = _frame_type(head)
     if new_frame is None and _is_regular(file):
-        data = _read_on(head, file)
+        # Without the buffer of the file, which saves a copy.
+        raw = getattr(file, "raw", file)
+        raw.seek(file.tell() - len(head))
+        data = raw.read()
     else:
         pieces = iter(partial(file.read, _CHUNK if new_frame is None else _PIECE), b"")
         chunks = chain([head], pieces)
         data = _join(source, chunks if new_frame is None else _decompress(chunks, new_frame))
     _refuse_binary(source, data)
     return data
-
-
-def _read_on(head: bytes, file: IO[bytes]) -> bytes:
-    """Read the rest of a regular file, without its buffer if it has one, which saves a copy."""
-    if not isinstance(file, io.BufferedReader):
-        return head + file.read()
-    file.raw.seek(file.tell() - len(head))
-    rest: bytes = file.raw.readall()
-    return rest
 
 
 def _join(source: str, chunks: Iterable[bytes]) -> bytes:

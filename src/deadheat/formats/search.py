@@ -168,14 +168,11 @@ def _names(found: NDArray[Any], document_ids: Sequence[object] | None) -> pl.Ser
         return id_column([text_id(doc, "search results") for doc in found.tolist()])
     if isinstance(document_ids, (str, bytes)) or not hasattr(document_ids, "__len__"):
         raise InputError("document_ids must be a sequence of names, one for each document")
-    if not all(isinstance(doc, int) for doc in found.tolist()):
-        raise InputError("with document_ids, ids must be whole numbers: indices into document_ids")
+    n = len(document_ids)
+    for doc in found.tolist():
+        if not isinstance(doc, int) or not 0 <= doc < n:
+            raise InputError(f"the id {doc!r:.60} is not an index of the {n:,} document_ids")
     places = found.astype(np.int64)
-    outside = np.flatnonzero((places < 0) | (places >= len(document_ids)))
-    if len(outside):
-        raise InputError(
-            f"the id {places[outside[0]]} is not an index of the {len(document_ids):,} document_ids"
-        )
     return id_column([text_id(doc, "document_ids") for doc in document_ids]).gather(places)
 
 
@@ -199,10 +196,6 @@ def _count_beyond(scores: FloatArray, offsets: Ints, last_group_size: ArrayLike)
     listed = np.zeros(n, np.int64)
     filled = np.flatnonzero(np.diff(offsets))
     lowest = np.minimum.reduceat(scores, offsets[filled])
-    if np.isnan(lowest).any():
-        raise InputError(
-            "a score is NaN, which ties with nothing: correct it, or leave last_group_size out"
-        )
     last = scores == np.repeat(lowest, np.diff(offsets)[filled])
     listed[filled] = np.add.reduceat(last, offsets[filled], dtype=np.int64)
     unlisted = sizes - listed
@@ -211,6 +204,6 @@ def _count_beyond(scores: FloatArray, offsets: Ints, last_group_size: ArrayLike)
         q = int(np.argmax(wrong))
         raise InputError(
             f"last_group_size of query {q} is {sizes[q]}, but its list ends with {listed[q]} "
-            "documents of one score"
+            "documents of one score (NaN ties with nothing)"
         )
     return unlisted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +17,33 @@ _MOST_PLACES = 1 << 17
 
 
 @dataclass(frozen=True, repr=False)
-class MRRMeasure(BinaryMeasure):
+class FirstRelevantMeasure(BinaryMeasure):
+    """Base of the measures of the rank of the first relevant document."""
+
+    is_reciprocal: ClassVar[bool]
+    """Whether the value is 1 / rank; otherwise it is 1."""
+
+    def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
+        """Return, per query, the value at the next rank, or 0 if a relevant document is above."""
+        value = 1 / (above + 1) if self.is_reciprocal else 1.0
+        return np.where(self.is_undecided(groups, above), value, 0.0)
+
+    def rank_weights(self, groups: TieGroups) -> RankWeights | None:
+        """Return the value of the first relevant document as a sum of rank weights."""
+        relevant, n = self.count_relevant(groups)
+        first = (relevant & (n == 1)).astype(np.float64)
+        weight = np.reciprocal if self.is_reciprocal else np.ones_like
+        return RankWeights(relevant, first, weight, ascending=True)
+
+    def views(self, groups: TieGroups) -> Floats:
+        """Return five rows per query: expected, best, worst, oblivious, variance."""
+        relevant = relevant_groups(groups, self.lowest_relevant)
+        own = self.depth(groups), self.is_reciprocal
+        return run_kernel(first_relevant_views, groups.n_queries, *relevant, *own)
+
+
+@dataclass(frozen=True, repr=False)
+class MRRMeasure(FirstRelevantMeasure):
     """MRR@k: 1 / rank of the first relevant document, or 0 if that rank is beyond k.
 
     This is the reciprocal rank of a query; MRR is its mean over queries. A query whose relevant
@@ -27,27 +54,14 @@ class MRRMeasure(BinaryMeasure):
     formula = "MRR@k = 1 / (rank of the first relevant document), or 0 if that rank is beyond k"
     example = Example("MRR@10", ranked=(0, 0, 0, 1, 1), working="1/4", value=0.25)
     aliases = ("rr", "recip_rank", "reciprocal_rank")
-
-    def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
-        """Return, per query, 1 / the next rank, or 0 if a relevant document ranks above."""
-        return np.where(self.is_undecided(groups, above), 1 / (above + 1), 0.0)
-
-    def rank_weights(self, groups: TieGroups) -> RankWeights | None:
-        """Return 1 / rank of the first relevant document as a sum of rank weights."""
-        relevant, n = self.count_relevant(groups)
-        first = (relevant & (n == 1)).astype(np.float64)
-        return RankWeights(relevant, first, np.reciprocal, ascending=True)
-
-    def views(self, groups: TieGroups) -> Floats:
-        """Return five rows per query: expected, best, worst, oblivious, variance."""
-        relevant = relevant_groups(groups, self.lowest_relevant)
-        depth = self.depth(groups)
-        return run_kernel(reciprocal_rank_views, groups.n_queries, *relevant, depth)
+    is_reciprocal = True
 
 
-def reciprocal(rank: int, limit: int) -> float:
-    """Return 1 / rank, or 0 beyond the limit."""
-    return 1.0 / rank if rank <= limit else 0.0
+def value_at(rank: int, limit: int, reciprocal: bool) -> float:
+    """Return 1 / rank or 1; beyond the limit 0."""
+    if rank > limit:
+        return 0.0
+    return 1.0 / rank if reciprocal else 1.0
 
 
 def reciprocal_rank_moments(c: int, g: int, r: int, places: int) -> tuple[float, float]:
@@ -79,10 +93,31 @@ def reciprocal_rank_moments(c: int, g: int, r: int, places: int) -> tuple[float,
     return mean, max(variance, 0.0)
 
 
-def reciprocal_rank_views(
-    in_queries: Ints, above: Ints, size: Ints, relevant: Ints, ranks: Ints, depth: Ints, out: Floats
+def miss_probability(g: int, r: int, places: int) -> float:
+    """Return the probability that none of `r` documents of a group of `g` is in the first `places`.
+
+    ``Π (g − t − r)/(g − t)`` over ``t < places``, or the same with r and places exchanged.
+    """
+    many = max(r, places)
+    miss = 1.0
+    for t in range(min(r, places)):
+        miss *= max(g - t - many, 0.0) / (g - t)
+        if miss < 1e-18:
+            break
+    return miss
+
+
+def first_relevant_views(
+    in_queries: Ints,
+    above: Ints,
+    size: Ints,
+    relevant: Ints,
+    ranks: Ints,
+    depth: Ints,
+    reciprocal: bool,
+    out: Floats,
 ) -> None:
-    """Compute the views of MRR; only the first group with a relevant document matters."""
+    """Compute the views of MRR or Success from the first group with a relevant document."""
     document = 0
     for q in range(len(depth)):
         limit = depth[q]
@@ -93,11 +128,15 @@ def reciprocal_rank_views(
             r = relevant[k]
             if r > 0 and not found:
                 found = True
-                mean = best = reciprocal(c + 1, limit)
-                worst = reciprocal(c + g - r + 1, limit)
+                mean = best = value_at(c + 1, limit, reciprocal)
+                worst = value_at(c + g - r + 1, limit, reciprocal)
                 variance = 0.0
                 places = min(limit - c, g)
-                if r < g and places > 0:
+                if not reciprocal:
+                    miss = miss_probability(g, r, max(places, 0))
+                    mean = 1.0 - miss
+                    variance = (1.0 - miss) * miss
+                elif r < g and places > 0:
                     if min(places, g - r + 1, 42 * (g // r)) > _MOST_PLACES:  # e^−42 < 1e−18
                         mean, variance = stopping_moments(c, g, places, [1.0] * r)
                     else:
@@ -105,7 +144,7 @@ def reciprocal_rank_views(
                 out[0, q] = mean
                 out[1, q] = best
                 out[2, q] = worst
-                out[3, q] = reciprocal(ranks[document], limit)
+                out[3, q] = value_at(ranks[document], limit, reciprocal)
                 out[4, q] = variance
             document += r
 
