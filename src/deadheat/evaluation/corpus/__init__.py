@@ -4,16 +4,9 @@ The steps are in `evaluate.py`: scan the ids, score the judged documents, count 
 the counts, build the tie groups.
 """
 
-from deadheat.evaluation.corpus.blocks import (
-    block_length as block_length,
-    cut_blocks as cut_blocks,
-    score_block as score_block,
-    share_blocks as share_blocks,
-)
 from deadheat.evaluation.corpus.chunks import (
     Chunk as Chunk,
     Shard as Shard,
-    check_same_length as check_same_length,
     open_shards as open_shards,
 )
 from deadheat.evaluation.corpus.evaluate import (
@@ -23,7 +16,6 @@ from deadheat.evaluation.corpus.evaluate import (
     score_documents as score_documents,
 )
 from deadheat.evaluation.corpus.stored import (
-    StoredShard as StoredShard,
     read_safetensors_header as read_safetensors_header,
     stored_shards as stored_shards,
 )
