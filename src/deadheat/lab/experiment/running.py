@@ -16,7 +16,7 @@ from deadheat.errors import DeadheatError, DeadheatWarning, InputError
 from deadheat.lab.datasets import RetrievalDataset, load_dataset
 from deadheat.lab.experiment.derive import evaluate_cell, group_texts
 from deadheat.lab.experiment.files import FolderError
-from deadheat.lab.experiment.folder import CellFolder, ExperimentFolder, Manifest
+from deadheat.lab.experiment.folder import MANIFEST, CellFolder, ExperimentFolder, Manifest
 from deadheat.lab.experiment.forward import (
     Environment,
     ForwardPass,
@@ -133,7 +133,7 @@ def _run_cell(
 
     before = use_threads(whole.environment.threads)
     try:
-        manifest = stored.manifest
+        manifest = stored.manifest if (stored.path / MANIFEST).is_file() else None
         if manifest is None or any(parts.missing() for parts in stored.streams().values()):
             manifest = _run_forward(whole, stored, dataset_folder, settings, engine, report)
         if cell.model.label not in (None, manifest.label):
@@ -214,7 +214,7 @@ def _run_forward(
         for stream, parts in stored.streams().items():
             inputs = facts.inputs[stream].count
             missing = [PartTask(stream, number, parts.step) for number in parts.missing()]
-            done = parts.count - len(missing)
+            done = len(parts.names) - len(missing)
             size = parts.step * whole.cell.compute.batch_size
             if missing:
                 report(stream, done * size, inputs)
