@@ -235,11 +235,10 @@ def test_depth_and_limit(tmp_path: Path) -> None:
 
 def test_queries_without_candidates_are_dropped_with_a_warning(tmp_path: Path) -> None:
     folder = write_flat(tmp_path, top_ranked=TOP_RANKED[1:])
-    with pytest.warns(DeadheatWarning, match=r"1 query .* no candidates, .*'q1'") as caught:
+    with pytest.warns(DeadheatWarning, match=r"1 query .* no candidates, .*'q1'"):
         dataset = load_dataset(folder)
     assert list(dataset.queries) == ["q2"]
     assert dataset.left_out["queries without candidates"] == 1
-    assert list(map(str, dataset.remarks)) == [str(caught[0].message)]
 
 
 def test_provenance_is_json(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_the_budget_says_how_far_computing_moves_scores_and_measures(computed):
         first = way.result["MRR"]
         assert (row["tie_range"], row["query_error"]) == (first.range, first.sampling_error)
     assert frame["changed"].max() > 0, "BF16 depends on the batch"
-    assert "batch_size 2, attention eager, threads 1 / " in table.notes[0]
+    assert "threads 1, batch_size 2, attention eager / " in table.notes[0]
 
 
 def test_lists_cut_at_a_depth_are_compared_document_by_document(made, tmp_path):

@@ -63,7 +63,7 @@ def error_budget(
     for variants in _group_variants(results):
         changes = None
         if len(variants) > 1:
-            notes.append(f"compute: {' / '.join(_describe_ways(variants))}")
+            notes.append(f"compute: {' / '.join(stored.variant for stored in variants)}")
             changes = _compare_scores(variants)
             if changes is None:
                 notes.append("scores: some are not stored or damaged, and not compared")
@@ -100,13 +100,6 @@ def _group_variants(results: Sequence[StoredResult]) -> list[list[StoredResult]]
     for variants in alike.values():
         variants.sort(key=lambda stored: compute_key(stored.manifest))
     return list(alike.values())
-
-
-def _describe_ways(variants: Sequence[StoredResult]) -> list[str]:
-    """Return the settings of each variant that differ between variants."""
-    settings = [stored.manifest.settings for stored in variants]
-    differing = [name for name in COMPUTE_SETTINGS if len({s.get(name) for s in settings}) > 1]
-    return [", ".join(f"{n} {s.get(n, 'default')}" for n in differing) for s in settings]
 
 
 def _compare_scores(variants: Sequence[StoredResult]) -> dict[str, object] | None:

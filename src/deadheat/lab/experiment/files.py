@@ -137,7 +137,7 @@ class HashedFolder:
 
 
 class Parts:
-    """The output of a stream of batches: numbered files of a few batches in a folder of the cell."""
+    """The output of a stream of batches: numbered files of a few batches each."""
 
     def __init__(self, cell: HashedFolder, stream: str, batches: int) -> None:
         self._cell = cell

@@ -18,14 +18,13 @@ from deadheat.lab.experiment.derive import evaluate_cell, group_texts
 from deadheat.lab.experiment.files import FolderError
 from deadheat.lab.experiment.folder import MANIFEST, CellFolder, ExperimentFolder, Manifest
 from deadheat.lab.experiment.forward import (
-    Environment,
     ForwardPass,
     PartTask,
     find_environment,
     forget_model,
     use_threads,
 )
-from deadheat.lab.experiment.study import DatasetSpec, ModelSpec, Study, StudyCell
+from deadheat.lab.experiment.study import DatasetSpec, Study, StudyCell
 from deadheat.provenance import flatten
 from deadheat.scoring import SCORED, ranks_by_logit, uses_head
 
@@ -72,7 +71,7 @@ def run_study(
     experiment = ExperimentFolder(folder, create=True)
     workplace = engine or LocalEngine()
     store = cache(partial(_store_dataset, experiment, study))
-    find = cache(partial(_find_environment, workplace, study))
+    find = cache(lambda model: workplace.ask(partial(find_environment, model, study.device)))
     failures = []
     with experiment.lock(), ExitStack() as at_end:
         at_end.callback(forget_model)
@@ -106,11 +105,6 @@ def _store_dataset(
             limit=study.limit,
         )
     return dataset, experiment.store_dataset(dataset)
-
-
-def _find_environment(engine: Engine, study: Study, model: ModelSpec) -> Environment:
-    """Return the environment of the machines that run a model."""
-    return engine.ask(partial(find_environment, model, study.device))
 
 
 def _run_cell(
