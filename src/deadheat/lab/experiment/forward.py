@@ -16,7 +16,7 @@ from deadheat.lab.models.biencoders import BiEncoder
 from deadheat.lab.models.checkpoint import find_checkpoint
 from deadheat.lab.models.device import choose_device
 from deadheat.lab.models.loading import installed_versions
-from deadheat.lab.models.outputs import Head
+from deadheat.lab.models.rerankers import Head
 from deadheat.provenance import InputFacts, ModelProvenance
 from deadheat.scoring import Scoring, resolve_backend, torch_functions, uses_head
 
