@@ -278,10 +278,10 @@ def test_capped_logits_have_no_head_regime(tmp_path):
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([], "no queries were given"),
-        ([("a", "b"), ("a", " \n")], r"documents\[1\] is empty"),
-        ([("", "b")], r"queries\[0\] is empty"),
-        ([("a", None)], r"documents\[0\] is a NoneType"),
+        ([], "queries must be a list of at least one"),
+        ([("a", "b"), ("a", " \n")], r"documents\[1\] must be a text"),
+        ([("", "b")], r"queries\[0\] must be a text"),
+        ([("a", None)], r"documents\[0\] must be a text.* None\b"),
         (["ab"], r"pairs\[0\] is not a \(query, document\) pair"),
         ([("a", "b", "c")], r"pairs\[0\] is not a \(query, document\) pair"),
     ],

@@ -14,6 +14,7 @@ from deadheat.lab.datasets.bm25 import bm25_candidates
 from deadheat.lab.datasets.dataset import RetrievalDataset
 from deadheat.lab.datasets.layouts import POOLED, read_contents
 from deadheat.lab.datasets.sources import open_source
+from deadheat.ties import check_number
 
 Candidates = Literal["given", "bm25", "full"]
 
@@ -76,8 +77,7 @@ def load_dataset(
         choices = ", ".join(get_args(Candidates))
         raise InputError(f"candidates={candidates!r} is unknown; choose one of: {choices}")
     for option, value in (("depth", depth), ("limit", limit)):
-        if value is not None and value < 1:
-            raise InputError(f"{option}={value} is too small; give 1 or more")
+        check_number(option, 1 if value is None else value, least=1)
     if candidates == "full" and depth is not None:
         raise InputError("candidates='full' has no depth; leave depth out or use 'bm25'")
     source = open_source(name_or_path, revision)
