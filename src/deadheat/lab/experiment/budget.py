@@ -63,7 +63,8 @@ def error_budget(
     for variants in _group_variants(results):
         changes = None
         if len(variants) > 1:
-            notes.append(f"compute: {' / '.join(stored.variant for stored in variants)}")
+            ways = " / ".join(stored.variant or "default" for stored in variants)
+            notes.append(f"compute: {ways}")
             changes = _compare_scores(variants)
             if changes is None:
                 notes.append("scores: some are not stored or damaged, and not compared")
@@ -114,9 +115,9 @@ def _compare_scores(variants: Sequence[StoredResult]) -> dict[str, object] | Non
     together = scores.group_by("query_id", "doc_id").agg(pl.col("score").cast(pl.Float64))
     of_all = together.filter(pl.col("score").list.len() == len(variants))["score"].list
     moved = (of_all.max() - of_all.min()).to_numpy()
-    return (
-        {"changed": float(np.mean(moved > 0)), "farthest": float(moved.max())} if len(moved) else {}
-    )
+    if not len(moved):
+        return {}
+    return {"changed": float(np.mean(moved > 0)), "farthest": float(moved.max())}
 
 
 def _make_row(

@@ -203,7 +203,7 @@ class ExperimentFolder:
             foreign or, after an interrupted run, unfinished.
         """
         known: dict[Path, FileError | None] = {self.path / MARK: None}
-        for path in sorted(self.path.glob("*/*/")):
+        for path in sorted([*self.path.glob("datasets/*/"), *self.path.glob("cells/*/")]):
             folder = CellFolder(path)
             known |= dict.fromkeys([path / name for name in folder.read_hashes()])
             known |= {fault.path: fault for fault in folder.find_faults()}

@@ -144,7 +144,7 @@ class ForwardPass:
             model.head()  # raises the error
         facts = ForwardFacts(
             model.provenance,
-            self.cell.model.similarity or scoring_function(model.provenance),
+            scoring_function(model.provenance, self.cell.model.similarity),
             {stream: batches.plan.inputs for stream, batches in streams.items()},
         )
 
@@ -181,11 +181,14 @@ def list_pairs(dataset: RetrievalDataset) -> list[tuple[str, str]]:
     return [(dataset.queries[q], dataset.corpus[doc]) for q, own in lists.items() for doc in own]
 
 
-def scoring_function(model: ModelProvenance) -> Scoring:
-    """Return the name of the function that computes scores from the model's output."""
+def scoring_function(model: ModelProvenance, similarity: Scoring | None = None) -> Scoring:
+    """Return the name of the function that computes scores from the model's output.
+
+    `similarity` replaces the product of a bi-encoder.
+    """
     if model.outputs:
         return "sigmoid" if len(model.outputs) == 1 else "softmax"
-    return "dot" if model.normalised else "cosine"
+    return similarity or ("dot" if model.normalised else "cosine")
 
 
 def _run_part(batches: Batches, part: PartTask, head: Head | None) -> PartOutput:
