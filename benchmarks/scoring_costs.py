@@ -61,22 +61,23 @@ def costs(
     model = load_model(name, model_dtype=model_dtype, **options)
     if isinstance(model, BiEncoder):
         documents, queries = list(data.corpus.values())[:inputs], list(data.queries.values())[:8]
-        forward, vectors = timed(lambda: model.embed_documents(documents).vectors)
-        asked = model.embed_queries(queries).vectors
+        forward, (vectors,) = timed(model.batches(documents, "document").collect)
+        (asked,) = model.batches(queries, "query").collect()
         function: Any = "dot" if model.provenance.normalised else "cosine"
         given: dict[str, Any] = {"queries": asked, "documents": vectors}
         steps = in_fp32_or_not(function, model_dtype, given)
     else:
         lists = data.candidates or {}
         pairs = [(data.queries[q], data.corpus[d]) for q, docs in lists.items() for d in docs]
-        forward, output = timed(lambda: model.logits(pairs[:inputs], with_hidden=True))
+        batches = model.batches(pairs[:inputs], with_hidden=True)
+        forward, (outputs, hidden) = timed(batches.collect)
         head = model.head()
-        function = "sigmoid" if output.logits.shape[1] == 1 else "softmax"
-        logits = {"logits": one_or_two(output.logits)}
+        function = "sigmoid" if outputs.shape[1] == 1 else "softmax"
+        logits = {"logits": one_or_two(outputs)}
         steps = in_fp32_or_not(function, model_dtype, logits)
 
         def with_head(regime: str) -> Any:
-            exact = head_logits(output.hidden, head.weight, head.bias)
+            exact = head_logits(hidden, head.weight, head.bias)
             return score(
                 function, regime=regime, model_dtype=model_dtype, head_logits=one_or_two(exact)
             )

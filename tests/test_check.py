@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
+from model_outputs import outputs_of
 
 import deadheat as dh
 from deadheat.cli import main
@@ -298,8 +299,8 @@ def test_a_loaded_bi_encoder(tiny, dataset, tmp_path):
     model = load_model(folder, model_dtype="bf16", kind="bi-encoder")
     found = dh.check(model, dataset)
     assert (set(found.regimes), found.now) == ({"native", "hps"}, "hps")
-    queries = model.embed_queries(list(dataset.queries.values())).vectors
-    documents = model.embed_documents(list(dataset.corpus.values())).vectors
+    queries = outputs_of(model, list(dataset.queries.values()), "query").vectors
+    documents = outputs_of(model, list(dataset.corpus.values()), "document").vectors
     for regime in found.regimes:
         vectors = {"queries": queries, "documents": documents}
         scores = score("dot", regime=regime, model_dtype="bf16", **vectors)

@@ -235,11 +235,10 @@ def test_depth_and_limit(tmp_path: Path) -> None:
 
 def test_queries_without_candidates_are_dropped_with_a_warning(tmp_path: Path) -> None:
     folder = write_flat(tmp_path, top_ranked=TOP_RANKED[1:])
-    with pytest.warns(DeadheatWarning, match=r"1 query .* no candidates, .*'q1'") as caught:
+    with pytest.warns(DeadheatWarning, match=r"1 query .* no candidates, .*'q1'"):
         dataset = load_dataset(folder)
     assert list(dataset.queries) == ["q2"]
     assert dataset.left_out["queries without candidates"] == 1
-    assert list(map(str, dataset.remarks)) == [str(caught[0].message)]
 
 
 def test_provenance_is_json(tmp_path: Path) -> None:
@@ -453,7 +452,7 @@ def test_same_table_twice_is_refused(tmp_path: Path) -> None:
 
 def test_options_are_checked(tmp_path: Path) -> None:
     folder = write_flat(tmp_path)
-    with pytest.raises(InputError, match="limit=0 is too small"):
+    with pytest.raises(InputError, match=r"limit must be .* 1 or more, not 0"):
         load_dataset(folder, limit=0)
     with pytest.raises(InputError, match="'full' has no depth"):
         load_dataset(folder, candidates="full", depth=3)

@@ -25,6 +25,7 @@ from experiment_folders import (  # noqa: E402
     TWIN,
     made,
 )
+from model_outputs import outputs_of  # noqa: E402
 
 import deadheat as dh  # noqa: E402
 from deadheat.cli import main  # noqa: E402
@@ -72,7 +73,7 @@ def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind
     texts = [(QUERY_TEXT[query], text_of(doc)) for query, doc in PAIRS]
     for dtype in ("bf16", "fp32"):
         model = load_model(made[kind], model_dtype=dtype, device="cpu", batch_size=4)
-        output, head = model.logits(texts, with_hidden=True), model.head()
+        output, head = outputs_of(model, texts, with_hidden=True), model.head()
         logits = output.logits
         exact = output.hidden.float() @ head.weight.float().T
         exact = exact if head.bias is None else exact + head.bias.float()
@@ -124,8 +125,8 @@ def test_products_of_given_candidates(made, similarity, tmp_path):
     encoder = load_model(made["product"], model_dtype="bf16", device="cpu", batch_size=4)
     documents = sorted({doc for _, doc in PAIRS}, key=lambda doc: int(doc[1:]))
     texts = list(dict.fromkeys(map(text_of, documents)))  # each is encoded once
-    vectors = encoder.embed_documents(texts).vectors
-    asked = encoder.embed_queries(list(QUERY_TEXT.values())).vectors
+    vectors = outputs_of(encoder, texts, "document").vectors
+    asked = outputs_of(encoder, list(QUERY_TEXT.values()), "query").vectors
     wide = asked.double() @ vectors.double().T
     if similarity == "cosine":
         wide /= asked.double().norm(dim=1, keepdim=True) * vectors.double().norm(dim=1)

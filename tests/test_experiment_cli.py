@@ -100,13 +100,18 @@ def test_a_study_file_alone_cannot_allow_foreign_code(tmp_path):
     assert not read_study(path).trust_remote_code
 
 
+def test_a_single_value_is_a_list_of_one(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text("models = 'a'\ndatasets = {name = 'b'}\nregimes = 'hps'\ncutoffs = 3")
+    assert read_study(path) == Study.of(models=["a"], datasets=["b"], regimes=["hps"], cutoffs=[3])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("models = ['a']\ndataset = ['b']", "unknown key 'dataset'; did you mean 'datasets'"),
         ("models = ['a']\ndatasets = ['b']\nspeed = 9", "unknown key 'speed'; known keys: models"),
         ("models = [{name='a', dtype='x'}]\ndatasets = ['b']", "models: unknown key 'dtype'"),
-        ("models = 'a'\ndatasets = ['b']", "models must be a list"),
         ("models = [1]\ndatasets = ['b']", "names, or tables"),
         ("models = ['a']", "no dataset; give at least one (--dataset)"),
         ("datasets = ['a']", "no model; give at least one (--model)"),

@@ -59,7 +59,7 @@ FILES = {
     "datasets/*/qrels.txt": "named",
     "datasets/*/dataset.json": "named",
     "cells/*/manifest.json": "named",
-    "cells/*/logits/000001.*": "named",
+    "cells/*/logits/000001.safetensors": "named",
     "cells/*/scores/native.parquet": "written anew",
     "cells/*/runs/native.txt": "written anew",
     "cells/*/results/native.json": "written anew",
@@ -89,9 +89,7 @@ def test_a_damaged_or_missing_file_is_named_and_comes_back(made, stored, copy, p
             run_study(wanted(made), copy)
         assert str(path) in str(caught.value)
         path.unlink()
-        missing = "unfinished" if "logits" in pattern else "missing"
-        shown = name.rpartition("/")[0] if "logits" in pattern else name
-        assert faults(copy) == {(missing, shown)}
+        assert faults(copy) == {("missing", name)}
     assert run_study(wanted(made), copy) == []
     assert contents(copy) == contents(stored)
 
@@ -150,7 +148,7 @@ def test_foreign_files_are_named(copy):
     cell = next(copy.glob("cells/*"))
     for path in (copy / "thesis.tex", cell / "notes", cell / "logits" / "x.safetensors"):
         path.write_text("")
-    (cell / "logits" / "000099.0123456789abcdef.safetensors").write_bytes(b"")
+    (cell / "logits" / "99.safetensors").write_bytes(b"")
     (copy / ".DS_Store").write_text("")
     found = faults(copy)
     assert {what for what, _ in found} == {"foreign"} and len(found) == 4
@@ -162,9 +160,13 @@ def test_an_ended_run_is_unfinished(copy):
     cell = next(copy.glob("cells/*"))
     sums = cell / "SHA256SUMS"
     lines = sums.read_text().splitlines(keepends=True)
-    sums.write_text("".join(line for line in lines if "results/" not in line))
-    next(cell.glob("logits/000000.*")).unlink()
-    assert {what for what, _ in faults(copy)} == {"unfinished"}
+    ended = ("results/", "logits/000000")
+    sums.write_text("".join(line for line in lines if not any(name in line for name in ended)))
+    (cell / "logits" / "000000.safetensors").unlink()
+    assert faults(copy) == {
+        ("unfinished", str(path.relative_to(copy)))
+        for path in (cell / "results" / "native.json", cell / "logits")
+    }
     assert load_results(copy)[0].result, "it can be read all the same"
 
 

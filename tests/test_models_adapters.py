@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from model_outputs import outputs_of
 
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.lab.models import load_model
@@ -66,10 +67,12 @@ def test_an_adapter_is_merged_in_fp32_and_then_cast(base, adapter, tmp_path):
     for dtype in ("bf16", "fp32"):
         own = load(adapter, dtype, prompt=PROMPT)
         same = load(tmp_path / "merged", dtype, prompt=PROMPT)
-        logits, wanted = own.logits(PAIRS).logits, same.logits(PAIRS).logits
+        logits, wanted = outputs_of(own, PAIRS).logits, outputs_of(same, PAIRS).logits
         # In FP32 sums round by where in memory the weights lie.
         torch.testing.assert_close(logits, wanted, rtol=0, atol=0 if dtype == "bf16" else 1e-6)
-        assert (logits - load(base, dtype, prompt=PROMPT).logits(PAIRS).logits).abs().max() > 0.01
+        assert (
+            logits - outputs_of(load(base, dtype, prompt=PROMPT), PAIRS).logits
+        ).abs().max() > 0.01
         assert own.head().weight.dtype == logits.dtype
     assert own.provenance.model == str(adapter)
     assert own.provenance.revision.count("sha256:") == 2  # of the adapter and of its base
@@ -88,7 +91,7 @@ def test_the_base_may_be_another_folder(base, adapter, tmp_path):
         load(moved, prompt=PROMPT)
     found = load(moved, prompt=PROMPT, base=str(base))
     same = load(adapter, prompt=PROMPT)
-    assert torch.equal(found.logits(PAIRS).logits, same.logits(PAIRS).logits)
+    assert torch.equal(outputs_of(found, PAIRS).logits, outputs_of(same, PAIRS).logits)
     (moved / "adapter_config.json").write_text(json.dumps({"task_type": "CAUSAL_LM"}))
     with pytest.raises(InputError, match=r"no base model.*--base"):
         load(moved, prompt=PROMPT)
@@ -100,8 +103,8 @@ def test_the_adapter_of_a_classifier_brings_its_head(base, tmp_path):
     folder = train_nothing(base, tmp_path / "scorer", "SEQ_CLS", num_labels=1, pad_token_id=0)
     model = load(folder)
     assert model.provenance.kind == "cross-encoder"
-    assert model.logits(PAIRS).logits.shape == (2, 1)
-    assert torch.equal(load(folder).logits(PAIRS).logits, model.logits(PAIRS).logits)
+    assert outputs_of(model, PAIRS).logits.shape == (2, 1)
+    assert torch.equal(outputs_of(load(folder), PAIRS).logits, outputs_of(model, PAIRS).logits)
 
 
 def test_an_adapter_for_something_else_is_refused(base, tmp_path):

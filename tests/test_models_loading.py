@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from model_outputs import outputs_of
 
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.lab.models import PRESETS, PairPrompt, TextPrompt, find_preset, load_model
@@ -82,7 +83,7 @@ def test_preset_qwen3_reranker(tmp_path):
     with torch.no_grad():
         logits = direct(**tokenizer(text, return_tensors="pt")).logits[0, -1]
     want = logits[tokenizer.convert_tokens_to_ids(["no", "yes"])]
-    torch.testing.assert_close(model.logits([(query, document)]).logits[0], want)
+    torch.testing.assert_close(outputs_of(model, [(query, document)]).logits[0], want)
     assert model.provenance.max_length == 4096
 
 
@@ -91,7 +92,7 @@ def test_preset_cross_encoders(tmp_path, name):
     if name.startswith("gte") and not hasattr(transformers, "GteConfig"):
         pytest.skip("this transformers has no native gte class")
     model = load((tiny.gte if name.startswith("gte") else tiny.xlm_roberta)(tmp_path / name))
-    output = model.logits(tiny.PAIRS[:3])
+    output = outputs_of(model, tiny.PAIRS[:3])
     assert output.logits.shape == (3, 1)
     assert output.provenance.max_length == 4096
     assert output.provenance.prompt is None
@@ -126,8 +127,8 @@ def test_preset_bi_encoders(tmp_path, name, build, pooling, query, document, len
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     plain = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32)
     for prefix, output in [
-        (query, model.embed_queries([text, "x"])),
-        (document, model.embed_documents([text, "x"])),
+        (query, outputs_of(model, [text, "x"], "query")),
+        (document, outputs_of(model, [text, "x"], "document")),
     ]:
         with torch.no_grad():
             states = plain(**tokenizer(prefix + text, return_tensors="pt")).last_hidden_state[0]
@@ -183,7 +184,7 @@ def test_a_reranker_saved_by_sentence_transformers(tmp_path, reranker):
     library.CrossEncoder(str(reranker), device="cpu").save_pretrained(str(tmp_path / "saved"))
     saved, plain = load(tmp_path / "saved"), load(reranker)
     assert saved.provenance.kind == "cross-encoder"
-    assert torch.equal(saved.logits(tiny.PAIRS).logits, plain.logits(tiny.PAIRS).logits)
+    assert torch.equal(outputs_of(saved, tiny.PAIRS).logits, outputs_of(plain, tiny.PAIRS).logits)
 
 
 def test_a_sparse_encoder_is_none_of_the_kinds(tmp_path):

@@ -9,6 +9,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
+from model_outputs import outputs_of  # noqa: E402
+
 from deadheat.lab.models import load_model  # noqa: E402
 from deadheat.lab.models.rerankers import make_chat_prompt  # noqa: E402
 
@@ -31,7 +33,7 @@ def test_the_cross_encoder_gives_its_recorded_logits(shared, recorded, dtype, nu
     rows = pl.read_parquet(recorded / "cross-encoder-wikiqa.parquet").filter(model_dtype=full)
     path = shared / "models" / "wikiqa-cross-encoder"
     model = load_model(path, model_dtype=dtype, device="cpu")
-    output = model.logits(pairs, with_hidden=True)
+    output = outputs_of(model, pairs, with_hidden=True)
     head = model.head()
     logits = output.logits.float().squeeze(1)
     again = (output.hidden.float() @ head.weight.float().T + head.bias.float()).squeeze(1)
@@ -51,12 +53,15 @@ def test_the_cross_encoder_gives_its_recorded_logits(shared, recorded, dtype, nu
 
 def test_minilm_puts_the_answer_first(minilm):
     exact = load_model(minilm, model_dtype="fp32", device="cpu")
-    queries, documents = exact.embed_queries(QUESTIONS), exact.embed_documents(PASSAGES)
+    queries, documents = (
+        outputs_of(exact, QUESTIONS, "query"),
+        outputs_of(exact, PASSAGES, "document"),
+    )
     scores = queries.vectors @ documents.vectors.T
     assert scores.argmax(dim=1).tolist() == [0, 1]
     assert documents.provenance.pooling == "mean, Normalize"
     assert documents.provenance.max_length == 256
-    coarse = load_model(minilm, model_dtype="bf16", device="cpu").embed_documents(PASSAGES)
+    coarse = outputs_of(load_model(minilm, model_dtype="bf16", device="cpu"), PASSAGES, "document")
     assert coarse.vectors.dtype == torch.bfloat16
     torch.testing.assert_close(coarse.vectors.float(), documents.vectors, rtol=0, atol=0.01)
 
@@ -64,7 +69,7 @@ def test_minilm_puts_the_answer_first(minilm):
 @pytest.mark.slow
 def test_smollm2_answers_from_its_gguf_file(smollm2):
     pairs = [(question, passage) for question in QUESTIONS for passage in PASSAGES]
-    output = smollm2.logits(pairs, with_hidden=True)
+    output = outputs_of(smollm2, pairs, with_hidden=True)
     head = smollm2.head()
     assert output.logits.dtype == head.weight.dtype == torch.bfloat16
     again = output.hidden.float() @ head.weight.float().T

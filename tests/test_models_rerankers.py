@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from model_outputs import outputs_of
 
 from deadheat.errors import InputError
 
@@ -72,7 +73,7 @@ def direct(folder: Path, kind: str, query: str, document: str) -> torch.Tensor:
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_equal_a_direct_computation_one_pair_at_a_time(folders, kind):
     model = load(folders, kind, batch_size=8)
-    got = model.logits(tiny.PAIRS).logits
+    got = outputs_of(model, tiny.PAIRS).logits
     want = torch.stack([direct(folders[kind], kind, *pair) for pair in tiny.PAIRS[:6]])
     torch.testing.assert_close(got[:6], want, rtol=1e-4, atol=1e-5)
     assert got.shape == (len(tiny.PAIRS), 2 if kind in ("bert", "qwen") else 1)
@@ -83,7 +84,7 @@ def test_logits_equal_a_direct_computation_one_pair_at_a_time(folders, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_head_turns_hidden_states_into_the_logits(folders, kind, dtype):
     model = load(folders, kind, dtype)
-    output = model.logits(tiny.PAIRS, with_hidden=True)
+    output = outputs_of(model, tiny.PAIRS, with_hidden=True)
     head = model.head()
     assert output.logits.dtype == output.hidden.dtype == head.weight.dtype
     assert str(output.logits.dtype).endswith(
@@ -96,7 +97,7 @@ def test_the_head_turns_hidden_states_into_the_logits(folders, kind, dtype):
     )
     tolerance = {"fp32": 1e-5, "bf16": 2**-7, "fp16": 2**-10}[dtype]
     torch.testing.assert_close(again, output.logits.float(), rtol=tolerance, atol=tolerance / 8)
-    assert torch.equal(model.logits(tiny.PAIRS).logits, output.logits)
+    assert torch.equal(outputs_of(model, tiny.PAIRS).logits, output.logits)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,7 +109,7 @@ def test_the_same_call_gives_the_same_bits_and_a_run_can_be_continued(folders, k
     whole = [batches.run(number)[0] for number in range(len(batches))]
     for number in range(4, len(batches)):
         assert torch.equal(again.run(number)[0], whole[number])
-    collected = first.logits(tiny.PAIRS).logits
+    collected = outputs_of(first, tiny.PAIRS).logits
     for indices, logits in zip(batches.plan.batches, whole, strict=True):
         assert torch.equal(collected[list(indices)], logits)
     assert sorted(i for indices in batches.plan.batches for i in indices) == list(
@@ -140,7 +141,7 @@ def test_a_batch_that_does_not_fit_is_an_error(folders):
     model = load(folders, "bert", batch_size=8)
     model._model.register_forward_pre_hook(LimitedMemory(3), with_kwargs=True)
     with pytest.raises(InputError, match=r"8 inputs .* memory of cpu .* smaller batch size"):
-        model.logits(tiny.PAIRS)
+        outputs_of(model, tiny.PAIRS)
 
 
 def test_another_failure_is_not_taken_for_a_full_memory(folders):
@@ -151,17 +152,17 @@ def test_another_failure_is_not_taken_for_a_full_memory(folders):
 
     model._model.register_forward_pre_hook(fail)
     with pytest.raises(RuntimeError, match="index out of range"):
-        model.logits(tiny.PAIRS)
+        outputs_of(model, tiny.PAIRS)
 
 
 @pytest.mark.parametrize("kind", ["bert", "qwen"])
 def test_long_inputs_are_cut_and_counted(folders, kind):
     pairs = [("who won", "a horse " * 300), ("who won", "a horse")]
     limit = 100 if kind == "bert" else 200
-    output = load(folders, kind, max_length=limit).logits(pairs)
+    output = outputs_of(load(folders, kind, max_length=limit), pairs)
     assert (output.inputs.count, output.inputs.truncated) == (2, 1)
     assert output.provenance.max_length == limit
-    longer = load(folders, kind, max_length=limit + 1).logits(pairs)
+    longer = outputs_of(load(folders, kind, max_length=limit + 1), pairs)
     assert not torch.equal(output.logits[0], longer.logits[0])
     torch.testing.assert_close(output.logits[1], longer.logits[1])
 
@@ -186,7 +187,9 @@ def test_a_classifier_that_names_its_relevant_class_first_is_put_in_order(tmp_pa
     plain = load(folders, "bert")
     assert swapped.provenance.outputs == ("Irrelevant", "Relevant")
     assert plain.provenance.outputs == ("LABEL_0", "LABEL_1")
-    assert torch.equal(swapped.logits(tiny.PAIRS).logits, plain.logits(tiny.PAIRS).logits.flip(1))
+    assert torch.equal(
+        outputs_of(swapped, tiny.PAIRS).logits, outputs_of(plain, tiny.PAIRS).logits.flip(1)
+    )
     assert torch.equal(swapped.head().weight, plain.head().weight.flip(0))
 
 
@@ -197,7 +200,9 @@ def test_the_kind_is_read_from_the_configuration(folders):
 
 
 def test_the_provenance_survives_json(folders):
-    made = load(folders, "qwen", "bf16", attn_implementation="eager").logits(tiny.PAIRS).provenance
+    made = outputs_of(
+        load(folders, "qwen", "bf16", attn_implementation="eager"), tiny.PAIRS
+    ).provenance
     read = json.loads(json.dumps(made.to_dict()))
     assert ModelProvenance.from_dict(read) == made
     assert read["attn_implementation"] == "eager"
@@ -226,8 +231,8 @@ def test_an_instruction_and_braces_in_texts():
 
 
 def test_an_instruction_changes_the_logits(folders):
-    plain = load(folders, "qwen").logits(tiny.PAIRS[:2])
-    other = load(folders, "qwen", instruction="Find duplicates").logits(tiny.PAIRS[:2])
+    plain = outputs_of(load(folders, "qwen"), tiny.PAIRS[:2])
+    other = outputs_of(load(folders, "qwen", instruction="Find duplicates"), tiny.PAIRS[:2])
     assert other.provenance.prompt["instruction"] == "Find duplicates"
     assert not torch.equal(plain.logits, other.logits)
 
@@ -250,8 +255,8 @@ def test_left_padding_does_not_move_positions(tmp_path):
     config = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=len(tokenizer))
     folder = tiny.save(tmp_path / "gpt2", transformers.GPT2LMHeadModel(config), tokenizer)
     model = load_model(folder, model_dtype="fp32", device="cpu", prompt=PROMPT)
-    together = model.logits(tiny.PAIRS).logits
-    alone = torch.cat([model.logits([pair]).logits for pair in tiny.PAIRS])
+    together = outputs_of(model, tiny.PAIRS).logits
+    alone = torch.cat([outputs_of(model, [pair]).logits for pair in tiny.PAIRS])
     torch.testing.assert_close(together, alone)
 
 
@@ -263,27 +268,27 @@ def test_capped_logits_have_no_head_regime(tmp_path):
     model = transformers.Gemma2ForCausalLM(config)
     folder = tiny.save(tmp_path / "gemma", model, tiny.qwen_tokenizer())
     model = load_model(folder, model_dtype="fp32", device="cpu", prompt=PROMPT)
-    assert model.logits(tiny.PAIRS).logits.abs().max() <= 0.5
+    assert outputs_of(model, tiny.PAIRS).logits.abs().max() <= 0.5
     with pytest.raises(
         InputError, match=r"no plain linear layer of .* gives its logits .* use native or hps"
     ):
-        model.logits(tiny.PAIRS, with_hidden=True)
+        outputs_of(model, tiny.PAIRS, with_hidden=True)
 
 
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([], "no queries were given"),
-        ([("a", "b"), ("a", " \n")], r"documents\[1\] is empty"),
-        ([("", "b")], r"queries\[0\] is empty"),
-        ([("a", None)], r"documents\[0\] is a NoneType"),
+        ([], "queries must be a list of at least one"),
+        ([("a", "b"), ("a", " \n")], r"documents\[1\] must be a text"),
+        ([("", "b")], r"queries\[0\] must be a text"),
+        ([("a", None)], r"documents\[0\] must be a text.* None\b"),
         (["ab"], r"pairs\[0\] is not a \(query, document\) pair"),
         ([("a", "b", "c")], r"pairs\[0\] is not a \(query, document\) pair"),
     ],
 )
 def test_pairs_that_cannot_be_scored(folders, pairs, message):
     with pytest.raises(InputError, match=message):
-        load(folders, "bert").logits(pairs)
+        outputs_of(load(folders, "bert"), pairs)
 
 
 def overflowing(folder: Path) -> Path:
@@ -298,8 +303,8 @@ def overflowing(folder: Path) -> Path:
 def test_fp16_overflow_names_the_input_and_suggests_bf16(tmp_path):
     folder = str(overflowing(tmp_path / "big"))
     with pytest.raises(InputError, match=r"fp16 gave NaN or infinity for input \d+ \('.*bf16"):
-        load_model(folder, model_dtype="fp16", device="cpu").logits(tiny.PAIRS)
-    fine = load_model(folder, model_dtype="bf16", device="cpu").logits(tiny.PAIRS)
+        outputs_of(load_model(folder, model_dtype="fp16", device="cpu"), tiny.PAIRS)
+    fine = outputs_of(load_model(folder, model_dtype="bf16", device="cpu"), tiny.PAIRS)
     assert fine.logits.isfinite().all()
 
 

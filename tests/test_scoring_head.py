@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from model_outputs import outputs_of
 
 from deadheat.errors import InputError
 
@@ -39,7 +40,7 @@ def cross_encoder(folder):
 
 def logits_in_fp32(model):
     """Logits of a reranker by its hidden states and head, both in FP32."""
-    hidden, head = model.logits(tiny.PAIRS, with_hidden=True).hidden, model.head()
+    hidden, head = outputs_of(model, tiny.PAIRS, with_hidden=True).hidden, model.head()
     return hidden.float() @ head.weight.float().T + head.bias.float()
 
 
@@ -121,13 +122,13 @@ def test_logits_that_no_plain_layer_gives_have_no_head_regime(tmp_path, change):
     assert predict(theirs).isfinite().all()
     for refused in (
         lambda: ours.head(),
-        lambda: ours.logits(tiny.PAIRS, with_hidden=True),
+        lambda: outputs_of(ours, tiny.PAIRS, with_hidden=True),
         lambda: high_precision(theirs, "head"),
     ):
         with pytest.raises(InputError, match=REFUSAL):
             refused()
     hps = predict(regime_view(theirs, "hps"))
-    logits = ours.logits(tiny.PAIRS).logits.float()
+    logits = outputs_of(ours, tiny.PAIRS).logits.float()
     torch.testing.assert_close(hps, logits, rtol=0.02, atol=0.02)
 
 
@@ -136,4 +137,4 @@ def test_every_batch_is_checked(tmp_path):
     assert model.head().weight.shape == (2, tiny.WIDTH)
     model._model.classifier = torch.nn.Sequential(model._model.classifier, Halve())
     with pytest.raises(InputError, match=REFUSAL):
-        model.logits(tiny.PAIRS, with_hidden=True)
+        outputs_of(model, tiny.PAIRS, with_hidden=True)

@@ -19,6 +19,7 @@ from deadheat.scoring.head import (
     find_head as find_head,
     head_input as head_input,
     last_position as last_position,
+    logit_rows as logit_rows,
     watch as watch,
 )
 from deadheat.scoring.outputs import Scores as Scores, Scoring as Scoring, score as score

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.packages import require
 from deadheat.errors import InputError
@@ -56,7 +56,8 @@ def find_head(
     run: Callable[[], Tensor],
     rows: Sequence[int],
     name: str,
-    score: Callable[[Tensor], Tensor] | None = None,
+    *,
+    subtracts: bool = False,
 ) -> Activation:
     """Return the linear layer whose output is the logits; raise `InputError` if there is none.
 
@@ -71,9 +72,8 @@ def find_head(
         The outputs of the layer that are the logits: those of the labels, or of no and yes.
     name
         Name of the model in errors.
-    score
-        The function of the logits that the model returns, if it does not return logits: the
-        difference yes − no.
+    subtracts
+        Whether the model returns the difference of its two logits, yes − no.
     """
     linear = require("torch", "finding a scoring head").nn.Linear
     layers = [m for m in model.modules() if isinstance(m, linear) and m.out_features > max(rows)]
@@ -81,9 +81,21 @@ def find_head(
         logits = run()
     for layer in dict.fromkeys(activation.layer for activation in reversed(activations)):
         own = [activation for activation in activations if activation.layer is layer]
-        if _gives(own, rows, logits, score) and all(map(_is_plain, own)):
+        if _gives(own, rows, logits, subtracts) and all(map(_is_plain, own)):
             return own[0]
     raise _no_head(name)
+
+
+def logit_rows(model: Any) -> tuple[list[int], bool]:
+    """Return the outputs of a CrossEncoder's last layer that are its logits: labels, or no and yes.
+
+    Also return whether the model returns their difference.
+    """
+    score = next((m for m in model.children() if type(m).__name__ == "LogitScore"), None)
+    if score is None:
+        return list(range(model.num_labels)), False
+    rows = [i for i in (score.false_token_id, score.true_token_id) if i is not None]
+    return rows, len(rows) == 2
 
 
 def head_input(
@@ -104,14 +116,14 @@ def _gives(
     activations: Sequence[Activation],
     rows: Sequence[int],
     logits: Tensor,
-    score: Callable[[Tensor], Tensor] | None = None,
+    subtracts: bool = False,
 ) -> bool:
     """Return whether the output of a layer is bit-identical to the logits."""
     outputs = [activation.output for activation in activations]
     if any(last_position(output).ndim != 2 for output in outputs):
         return False
     own = _join_rows(outputs)[:, list(rows)]
-    return _equal(own if score is None else score(own), logits)
+    return _equal(own[:, 1:] - own[:, :1] if subtracts else own, logits)
 
 
 def _is_plain(activation: Activation) -> bool:

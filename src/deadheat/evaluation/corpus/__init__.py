@@ -4,15 +4,7 @@ The steps are in `evaluate.py`: scan the ids, score the judged documents, count 
 the counts, build the tie groups.
 """
 
-from deadheat.evaluation.corpus.chunks import (
-    Chunk as Chunk,
-    Shard as Shard,
-    block_length as block_length,
-    cut_blocks as cut_blocks,
-    map_blocks as map_blocks,
-    open_shards as open_shards,
-    score_block as score_block,
-)
+from deadheat.evaluation.corpus.chunks import open_shards as open_shards
 from deadheat.evaluation.corpus.evaluate import (
     Corpus as Corpus,
     evaluate_corpus as evaluate_corpus,

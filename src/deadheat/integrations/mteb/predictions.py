@@ -88,24 +88,19 @@ def evaluate_predictions(
 def read_predictions(folder: Path) -> list[Predictions]:
     """Read all files of predictions in a folder; they must be of one model."""
     files = sorted(folder.glob(f"*{ENDING}")) if folder.is_dir() else [folder]
-    if not files:
-        raise InputError(
-            f"{folder}: contains no predictions of MTEB (files TASK{ENDING}); write them with "
-            "mteb.evaluate(…, prediction_folder=…)"
-        )
-    found: list[Predictions] = []
-    models = set()
-    for path in files:
-        content = _read(path)
-        models.add(json.dumps(content.pop("mteb_model_meta", None), sort_keys=True))
-        found += _splits(path, content)
-    if len(models) > 1:
+    contents = {path: _read(path) for path in files}
+    metas = [content.pop("mteb_model_meta", None) for content in contents.values()]
+    if any(meta != metas[0] for meta in metas):
         raise InputError(
             f"{folder}: the predictions are of several models; use one folder per model, or give "
             "one file at a time"
         )
+    found = [split for path, content in contents.items() for split in _splits(path, content)]
     if not found:
-        raise InputError(f"{folder}: the files of predictions contain no lists")
+        raise InputError(
+            f"{folder}: contains no predictions of MTEB (lists in files TASK{ENDING}); write them "
+            "with mteb.evaluate(…, prediction_folder=…)"
+        )
     return found
 
 

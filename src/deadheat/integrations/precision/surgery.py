@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat._internal.dtypes import Format
 from deadheat.errors import InputError
-from deadheat.scoring import PROBE, Activation, find_head, torch_functions
+from deadheat.scoring import PROBE, Activation, find_head, logit_rows, torch_functions
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -66,11 +66,11 @@ def with_fp32_head(model: CrossEncoder) -> Modules:
     The head is the linear layer that computes the logits. Only the rows that score are computed:
     for a causal model, the rows of no and yes.
     """
-    rows, score = _logit_rows(model), logit_score(model)
+    (rows, subtracts), score = logit_rows(model), logit_score(model)
     modules = with_fp32_layer(model._modules, find_scoring_head(model).layer, rows)
     if score is not None:
         few = clone(score, type(score))
-        few.true_token_id, few.false_token_id = len(rows) - 1, 0 if len(rows) == 2 else None
+        few.true_token_id, few.false_token_id = (1, 0) if subtracts else (0, None)
         modules = _replace(modules, score, few)
     return modules
 
@@ -116,25 +116,13 @@ def find_scoring_head(model: CrossEncoder) -> Activation:
         )
         return logits.reshape(len(PROBE), -1)
 
-    def subtract(logits: Tensor) -> Tensor:
-        return logits[:, 1:] - logits[:, :1]
-
-    rows = _logit_rows(model)
-    difference = subtract if logit_score(model) is not None and len(rows) == 2 else None
-    return find_head(model, run, rows, f"this {type(model).__name__}", difference)
+    rows, subtracts = logit_rows(model)
+    return find_head(model, run, rows, f"this {type(model).__name__}", subtracts=subtracts)
 
 
 def logit_score(model: CrossEncoder) -> Any:
     """Return the module that scores by the logits of no and yes; None if there is none."""
     return next((m for m in model._modules.values() if is_a(m, "LogitScore")), None)
-
-
-def _logit_rows(model: CrossEncoder) -> list[int]:
-    """Return the indices of the linear layer's outputs that are logits: labels, or no and yes."""
-    score = logit_score(model)
-    if score is None:
-        return list(range(model.num_labels))
-    return [i for i in (score.false_token_id, score.true_token_id) if i is not None]
 
 
 def _replace(children: Modules, old: Module, new: Module) -> Modules:

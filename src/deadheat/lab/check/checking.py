@@ -27,7 +27,13 @@ from deadheat.errors import InputError
 from deadheat.evaluation import evaluate_run
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.lab.datasets import RetrievalDataset, load_dataset
-from deadheat.lab.experiment import group_texts, score_lists
+from deadheat.lab.experiment import (
+    group_texts,
+    list_pairs,
+    plan_streams,
+    score_lists,
+    scoring_function,
+)
 from deadheat.lab.models import BiEncoder, ClassifierReranker, Reranker
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import ModelProvenance
@@ -39,6 +45,7 @@ from deadheat.scoring import (
     find_head,
     head_input,
     last_position,
+    logit_rows,
     ranks_by_logit,
     score,
     torch_functions,
@@ -245,9 +252,7 @@ def _run(
     if isinstance(model, Reranker | BiEncoder):
         own = "native" if model.provenance.model_dtype == "fp32" else "hps"
         how = "scored as you named" if regime else "scored as most libraries do"
-        if isinstance(model, BiEncoder):
-            return _run_bi_encoder(model, dataset, progress, regime or own, how)
-        return _run_reranker(model, dataset, progress, regime or own, how)
+        return _run_loaded(model, dataset, progress, regime or own, how)
     if "CrossEncoder" in names:
         return _run_cross_encoder(model, dataset, batch_size, progress)
     if "SparseEncoder" not in names and names & {"SentenceTransformer", "MultiVectorEncoder"}:
@@ -255,43 +260,27 @@ def _run(
     if hasattr(model, "config") and type(model).__name__.endswith("ForSequenceClassification"):
         reranker = _wrap_classifier(model, tokenizer, batch_size)
         if len(reranker.provenance.outputs) == 1:
-            return _run_reranker(reranker, dataset, progress, "hps-logit", "ranked by the logits")
-        return _run_reranker(reranker, dataset, progress, "native", "softmax in the model's dtype")
+            return _run_loaded(reranker, dataset, progress, "hps-logit", "ranked by the logits")
+        return _run_loaded(reranker, dataset, progress, "native", "softmax in the model's dtype")
     raise InputError(f"a {type(model).__name__} cannot be run: {NEEDS}")
 
 
-def _list_pairs(dataset: RetrievalDataset) -> list[tuple[str, str]]:
-    lists = dataset.candidates or {}
-    return [(dataset.queries[q], dataset.corpus[doc]) for q, own in lists.items() for doc in own]
-
-
-def _run_bi_encoder(
-    model: BiEncoder, dataset: RetrievalDataset, progress: Progress, now: str, how: str
+def _run_loaded(
+    model: Reranker | BiEncoder, dataset: RetrievalDataset, progress: Progress, now: str, how: str
 ) -> _Run:
-    """Run a bi-encoder of `deadheat.lab.models`."""
-    settings = model.provenance
-    (queries,) = model.batches(list(dataset.queries.values()), "query").collect(progress)
-    (documents,) = model.batches(list(group_texts(dataset)), "document").collect(progress)
-    outputs = {"queries": queries, "documents": documents}
-    scoring = _scoring("dot" if settings.normalised else "cosine", settings.model_dtype, outputs)
-    return _Run(settings.model, settings.model_dtype, outputs, scoring, {}, now, how)
-
-
-def _run_reranker(
-    model: Reranker, dataset: RetrievalDataset, progress: Progress, now: str, how: str
-) -> _Run:
-    """Run a reranker of `deadheat.lab.models`."""
-    try:
-        head = model.head()
-    except InputError:  # no plain linear layer gives the logits
-        head = None
-    batches = model.batches(_list_pairs(dataset), with_hidden=head is not None)
+    """Run a model of `deadheat.lab.models`."""
+    streams, head = plan_streams(model, dataset)
     begun = time.perf_counter()
-    logits, *hidden = batches.collect(progress)
+    collected = {name: batches.collect(progress) for name, batches in streams.items()}
     seconds = time.perf_counter() - begun
     name, dtype = model.provenance.model, model.provenance.model_dtype
-    last = None if head is None else (hidden[0], head.weight, head.bias)
-    return _Run(name, dtype, *_score_logits(logits, last, dtype, seconds), now=now, how=how)
+    if "logits" in collected:
+        logits, *hidden = collected["logits"]
+        last = None if head is None else (hidden[0], head.weight, head.bias)
+        return _Run(name, dtype, *_score_logits(logits, last, dtype, seconds), now=now, how=how)
+    outputs = {stream: vectors for stream, (vectors,) in collected.items()}
+    scoring = _scoring(scoring_function(model.provenance), dtype, outputs)
+    return _Run(name, dtype, outputs, scoring, {}, now, how)
 
 
 def _score_logits(
@@ -372,12 +361,8 @@ def _run_cross_encoder(
 
     if model.num_labels > 2:
         raise InputError(f"a reranker must have one logit or two, not {model.num_labels}")
-    judge = next((m for m in model.children() if type(m).__name__ == "LogitScore"), None)
-    rows = list(range(model.num_labels))
-    if judge is not None:
-        rows = [i for i in (judge.false_token_id, judge.true_token_id) if i is not None]
-    subtracts = judge is not None and len(rows) == 2
-    own, name, texts = model.activation_fn, f"this {type(model).__name__}", _list_pairs(dataset)
+    rows, subtracts = logit_rows(model)
+    own, name, texts = model.activation_fn, f"this {type(model).__name__}", list_pairs(dataset)
 
     def predict(pairs: Iterable[tuple[str, str]], size: int, step: Callable[..., Any]) -> Tensor:
         module = torch.nn.Identity()  # before version 5.4 it must be a module
@@ -389,14 +374,11 @@ def _run_cross_encoder(
             model.activation_fn = own  # before version 5.4 the argument would stay
         return cast("Tensor", scores.cpu())
 
-    def subtract(logits: Tensor) -> Tensor:
-        return logits[:, 1:] - logits[:, :1]
-
     def probe() -> Tensor:
         return predict(PROBE, 1, lambda scores: scores).reshape(len(PROBE), -1)
 
     try:
-        layer = find_head(model, probe, rows, name, subtract if subtracts else None).layer
+        layer = find_head(model, probe, rows, name, subtracts=subtracts).layer
     except InputError:
         layer = None
     kept: list[tuple[Tensor, ...]] = []

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from deadheat._internal.remarks import Remark, texts
 from deadheat.provenance import DatasetProvenance
 
 
@@ -39,8 +38,6 @@ class RetrievalDataset:
         Queries whose BM25 list was cut between documents of equal score.
     left_out
         Descriptions of dropped data, each with its count.
-    remarks
-        Warnings and notes on the dataset.
 
     Examples
     --------
@@ -63,12 +60,6 @@ class RetrievalDataset:
     revision: str | None = None
     cut_inside_ties: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
-    remarks: tuple[Remark, ...] = ()
-
-    @property
-    def warnings(self) -> list[str]:
-        """The texts of the remarks that are warnings."""
-        return texts(self.remarks, "warning")
 
     @property
     def pairs(self) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from deadheat._internal.remarks import Remark, emits_warnings, warning
+from deadheat._internal.numbers import check_number
+from deadheat._internal.remarks import counted, emit_warnings
 from deadheat.errors import InputError
 from deadheat.lab.datasets.bm25 import bm25_candidates
 from deadheat.lab.datasets.dataset import RetrievalDataset
@@ -20,7 +21,6 @@ Candidates = Literal["given", "bm25", "full"]
 BM25_DEPTH = 100
 
 
-@emits_warnings
 def load_dataset(
     name_or_path: str | Path,
     *,
@@ -64,7 +64,7 @@ def load_dataset(
     Warns
     -----
     DeadheatWarning
-        For each warning in the dataset's ``remarks``.
+        Queries with relevant documents have no candidates, and are dropped.
 
     Raises
     ------
@@ -77,8 +77,7 @@ def load_dataset(
         choices = ", ".join(get_args(Candidates))
         raise InputError(f"candidates={candidates!r} is unknown; choose one of: {choices}")
     for option, value in (("depth", depth), ("limit", limit)):
-        if value is not None and value < 1:
-            raise InputError(f"{option}={value} is too small; give 1 or more")
+        check_number(option, 1 if value is None else value, least=1)
     if candidates == "full" and depth is not None:
         raise InputError("candidates='full' has no depth; leave depth out or use 'bm25'")
     source = open_source(name_or_path, revision)
@@ -98,7 +97,16 @@ def load_dataset(
             f"{source.location} has no candidate lists (top_ranked); pass candidates='bm25' or "
             "'full'"
         )
-    queries, left_out, remarks = _select_queries(contents, source.location, limit)
+    listed, dropped = _select_queries(contents, source.location)
+    if unlisted := dropped["queries without candidates"]:
+        emit_warnings(
+            [
+                f"{source.location}: {counted(len(unlisted), 'query')} with relevant documents but "
+                f"no candidates, for example {unlisted[0]!r}: dropped"
+            ]
+        )
+    dropped["queries beyond the limit"] = listed[limit:] if limit else []
+    queries = {query: contents.queries[query] for query in listed[:limit]}
     lists, rule = contents.candidates, "full corpus"
     cut: list[str] = []
     if candidates == "bm25":
@@ -114,8 +122,7 @@ def load_dataset(
         candidate_rule=rule,
         revision=source.revision,
         cut_inside_ties=tuple(cut),
-        left_out=left_out,
-        remarks=remarks,
+        left_out={**{what: len(names) for what, names in dropped.items()}, **contents.left_out},
     )
     return _drop_empty_texts(dataset, source.location)
 
@@ -128,17 +135,10 @@ def _check_contents(contents: RetrievalDataset, location: str) -> None:
             f"{location} is empty: {len(queries)} queries, {len(corpus)} documents, "
             f"{len(judgements)} judged queries; all three are needed"
         )
-    for query in judgements:
-        if query not in queries:
-            raise InputError(f"{location}: query {query!r} is judged but has no text; add it")
-    references: dict[str, Mapping[str, Iterable[str]]] = {
-        "judges": judgements,
-        "lists": contents.candidates or {},
-    }
-    for verb, lists in references.items():
-        missing = [
-            (q, doc) for q, documents in lists.items() for doc in documents if doc not in corpus
-        ]
+    if unknown := [query for query in judgements if query not in queries]:
+        raise InputError(f"{location}: query {unknown[0]!r} is judged but has no text; add it")
+    for verb, lists in (("judges", judgements), ("lists", contents.candidates or {})):
+        missing = [(q, doc) for q, own in lists.items() for doc in own if doc not in corpus]
         if missing:
             query, document = missing[0]
             raise InputError(
@@ -149,31 +149,24 @@ def _check_contents(contents: RetrievalDataset, location: str) -> None:
 
 
 def _select_queries(
-    contents: RetrievalDataset, location: str, limit: int | None
-) -> tuple[dict[str, str], dict[str, int], tuple[Remark, ...]]:
-    """Return the queries that can be evaluated, counts of dropped queries, and remarks."""
-    lists, judgements = contents.candidates, contents.judgements
-    judged = [query for query in contents.queries if query in judgements]
-    relevant = [query for query in judged if any(grade > 0 for grade in judgements[query].values())]
-    listed = [query for query in relevant if lists is None or lists.get(query)]
-    if not listed:
-        raise InputError(f"{location}: no query has both a relevant document and candidates")
-    remarks: tuple[Remark, ...] = ()
-    if unlisted := [query for query in relevant if lists is not None and not lists.get(query)]:
-        pattern = (
-            "{location}: {unlisted:query} with relevant documents but no candidates, for example "
-            "{example}: dropped"
-        )
-        example = repr(unlisted[0])
-        remarks = (warning(pattern, location=location, unlisted=len(unlisted), example=example),)
-    left_out = {
-        "queries without judgements": len(contents.queries) - len(judged),
-        "queries without a relevant document": len(judged) - len(relevant),
-        "queries without candidates": len(unlisted),
-        "queries beyond the limit": len(listed[limit:]) if limit else 0,
-        **contents.left_out,
+    contents: RetrievalDataset, location: str
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the queries that can be evaluated, and the others by the reason to drop them."""
+    lists, judgements, queries = contents.candidates, contents.judgements, list(contents.queries)
+    conditions: dict[str, Callable[[str], object]] = {
+        "queries without judgements": lambda query: query in judgements,
+        "queries without a relevant document": lambda query: any(
+            grade > 0 for grade in judgements[query].values()
+        ),
+        "queries without candidates": lambda query: lists is None or lists.get(query),
     }
-    return {query: contents.queries[query] for query in listed[:limit]}, left_out, remarks
+    dropped = {}
+    for what, fits in conditions.items():
+        dropped[what] = [query for query in queries if not fits(query)]
+        queries = [query for query in queries if fits(query)]
+    if not queries:
+        raise InputError(f"{location}: no query has both a relevant document and candidates")
+    return queries, dropped
 
 
 def _drop_empty_texts(dataset: RetrievalDataset, location: str) -> RetrievalDataset:

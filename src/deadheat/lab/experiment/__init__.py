@@ -10,6 +10,11 @@ from deadheat.lab.experiment.derive import (
 )
 from deadheat.lab.experiment.files import ADVICE as ADVICE
 from deadheat.lab.experiment.folder import ExperimentFolder as ExperimentFolder
+from deadheat.lab.experiment.forward import (
+    list_pairs as list_pairs,
+    plan_streams as plan_streams,
+    scoring_function as scoring_function,
+)
 from deadheat.lab.experiment.paper_table import against_paper as against_paper
 from deadheat.lab.experiment.results import (
     StoredResult as StoredResult,

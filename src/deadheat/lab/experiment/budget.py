@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -11,10 +10,6 @@ import numpy as np
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation import headline
-from deadheat.formats import stored_shards
-from deadheat.lab.experiment.changes import Changes, compare_embeddings, compare_scores
-from deadheat.lab.experiment.derive import group_texts, read_queries
-from deadheat.lab.experiment.files import FolderError
 from deadheat.lab.experiment.results import StoredResult, compute_key
 from deadheat.lab.experiment.study import Compute
 from deadheat.lab.experiment.table1 import every_measure
@@ -64,28 +59,29 @@ def error_budget(
     every = every_measure(results)
     chosen = headline(every) if measures is None else parse_measures(measures)
     rows: list[dict[str, object]] = []
-    notes: dict[str, None] = {}
+    notes: list[str] = []
     for variants in _group_variants(results):
         changes = None
         if len(variants) > 1:
-            notes[f"compute: {' / '.join(_describe_ways(variants))}"] = None
-            changes = _find_changes(variants)
-        if len(variants) > 1 and changes is None:
-            notes["scores: some are not compared; run all these ways again"] = None
+            ways = " / ".join(stored.variant or "default" for stored in variants)
+            notes.append(f"compute: {ways}")
+            changes = _compare_scores(variants)
+            if changes is None:
+                notes.append("scores: some are not stored or damaged, and not compared")
         rows += [
-            _make_row(variants, measure, changes)
+            _make_row(variants, measure, changes or {})
             for measure in chosen
             if all(measure in stored.result.views for stored in variants)
         ]
     if not rows:
         evaluated = ", ".join(map(repr, every))
         raise InputError(f"none of these measures was evaluated; choose from {evaluated}")
-    notes = notes or {
-        "compute: not measured; give --batch-size, --attention or --threads twice": None
-    }
-    notes["ties, compute and queries are different kinds of error, and are not added up."] = None
+    if not notes:
+        notes.append("compute: not measured; give --batch-size, --attention or --threads twice")
+    notes.append("ties, compute and queries are different kinds of error, and are not added up.")
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    return Table(frame, _COLUMNS, "The error budget of each number", list(notes), grouped=4)
+    title = "The error budget of each number"
+    return Table(frame, _COLUMNS, title, list(dict.fromkeys(notes)), grouped=4)
 
 
 def is_computed_twice(results: Sequence[StoredResult]) -> bool:
@@ -107,44 +103,30 @@ def _group_variants(results: Sequence[StoredResult]) -> list[list[StoredResult]]
     return list(alike.values())
 
 
-def _describe_ways(variants: Sequence[StoredResult]) -> list[str]:
-    """Return the settings of each variant that differ between variants."""
-    settings = [stored.manifest.settings for stored in variants]
-    differing = [name for name in COMPUTE_SETTINGS if len({s.get(name) for s in settings}) > 1]
-    return [", ".join(f"{n} {s.get(n, 'default')}" for n in differing) for s in settings]
+def _compare_scores(variants: Sequence[StoredResult]) -> dict[str, object] | None:
+    """Compare the scores of variants; None if those of one are damaged or not stored.
 
-
-def _find_changes(variants: Sequence[StoredResult]) -> Changes | None:
-    """Compare the scores of variants; None if files of one are damaged or missing."""
-    with suppress(FolderError):
-        if all(stored.cell.has_scores(stored.regime) for stored in variants):
-            return compare_scores([stored.scores() for stored in variants])
-        return _compare_corpus(variants)
-    return None
-
-
-def _compare_corpus(variants: Sequence[StoredResult]) -> Changes:
-    """Compare the scores of every query with the full corpus, which are too many to be stored."""
-    orders, embeddings = [], []
-    for stored in variants:
-        paths, texts = zip(*stored.cell.streams()["documents"].indices(), strict=True)
-        orders.append(np.concatenate(texts))
-        queries = read_queries(stored.cell, stored.manifest, stored.regime)
-        embeddings.append((queries, stored_shards(paths, tensor="documents", torch=True)))
-    if not all(np.array_equal(order, orders[0]) for order in orders):
-        raise FolderError(f"{variants[0].cell.path} and its variants differ in the order of texts")
-    documents = [len(alike) for alike in group_texts(variants[0].texts()).values()]
-    return compare_embeddings(embeddings, np.array(documents)[orders[0]])
+    If each variant keeps its own best documents, only documents of all variants are compared.
+    """
+    try:
+        scores = pl.concat([stored.scores() for stored in variants])
+    except InputError:
+        return None
+    together = scores.group_by("query_id", "doc_id").agg(pl.col("score").cast(pl.Float64))
+    of_all = together.filter(pl.col("score").list.len() == len(variants))["score"].list
+    moved = (of_all.max() - of_all.min()).to_numpy()
+    if not len(moved):
+        return {}
+    return {"changed": float(np.mean(moved > 0)), "farthest": float(moved.max())}
 
 
 def _make_row(
-    variants: Sequence[StoredResult], measure: Measure, changes: Changes | None
+    variants: Sequence[StoredResult], measure: Measure, changes: Mapping[str, object]
 ) -> dict[str, object]:
     """Return the budget of one measure."""
     first = variants[0]
     summary = first.result[measure]
     expected = [stored.result[measure].expected for stored in variants]
-    compared = changes if changes and changes.scores else None
     return {
         "dataset": first.dataset,
         "model": first.short_name,
@@ -157,6 +139,6 @@ def _make_row(
         "compute_range": max(expected) - min(expected) if len(expected) > 1 else None,
         "query_error": summary.sampling_error,
         "variants": len(variants),
-        "changed": compared.changed / compared.scores if compared else None,
-        "farthest": compared.farthest if compared else None,
+        "changed": changes.get("changed"),
+        "farthest": changes.get("farthest"),
     }

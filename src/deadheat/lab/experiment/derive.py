@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -17,11 +17,10 @@ from deadheat.evaluation import evaluate_run
 from deadheat.evaluation.corpus import Corpus, evaluate_shards, open_shards, score_documents
 from deadheat.formats import id_column, read_qrels, read_run
 from deadheat.lab.datasets import RetrievalDataset
-from deadheat.lab.experiment.files import Parts
 from deadheat.lab.experiment.folder import CellFolder, Manifest
 from deadheat.measures import Measure
 from deadheat.scoring import Product, Products, Scores, Scoring, score, scoring_provenance
-from deadheat.ties import TopCounter, run_sizes
+from deadheat.ties import Ints, TopCounter, run_sizes
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 16
 """Documents of the full corpus whose embeddings are read together (at most one part more)."""
+StoredChunk: TypeAlias = tuple[list[str], "torch.Tensor", list[int], list[int]]
+"""Ids, embeddings, positions in the corpus, and the row of each document."""
 LONGEST_RUN = 10_000_000
 """Largest number of scores of the full corpus for which a run is written, not only results."""
 
@@ -105,12 +106,6 @@ def group_texts(dataset: RetrievalDataset) -> dict[str, list[str]]:
     return documents
 
 
-def read_queries(cell: CellFolder, manifest: Manifest, regime: str) -> Products:
-    """Read the stored query embeddings of a bi-encoder, ready for products with documents."""
-    queries = cell.streams()["queries"].read()["queries"]
-    return Products.of(queries, cast(Product, manifest.function), regime)
-
-
 def _report_regime(progress: Progress, regime: str, what: str, done: int, total: int) -> None:
     progress(f"{regime}, {what}", done, total)
 
@@ -150,23 +145,18 @@ def score_lists(
     return _make_frame(id_column(list(lists)), lengths, listed, scores)
 
 
-@dataclass(frozen=True)
-class StoredChunk:
-    """Some stored parts of the embeddings of a corpus; the process that calls it reads them."""
+def read_chunk(
+    paths: list[Path], ids: list[str], positions: list[int], rows: list[int]
+) -> Iterator[StoredChunk]:
+    """Yield one chunk of a corpus, from some stored parts of its embeddings.
 
-    paths: list[Path]
-    ids: list[str]
-    positions: list[int]
-    rows: list[int]
-    """Per document: its row of the embeddings; documents with the same text share a row."""
+    Documents with the same text share a row of the embeddings.
+    """
+    import torch
+    from safetensors.torch import load
 
-    def __call__(self) -> Iterator[tuple[list[str], torch.Tensor, list[int], list[int]]]:
-        """Yield the only chunk."""
-        import torch
-        from safetensors.torch import load
-
-        vectors = [load(path.read_bytes())["documents"] for path in self.paths]
-        yield self.ids, torch.cat(vectors), self.positions, self.rows
+    vectors = [load(path.read_bytes())["documents"] for path in paths]
+    yield ids, torch.cat(vectors), positions, rows
 
 
 def _open_corpus(
@@ -180,26 +170,31 @@ def _open_corpus(
 
     The workers of an engine read and count the shards if they can access the stored parts.
     """
-    chunks = list(_list_chunks(cell.streams()["documents"], dataset))
-    queries = read_queries(cell, manifest, regime)
-    if engine is None or not engine.ask(partial(Path.is_file, chunks[0].paths[0])):
+    parts = cell.streams()
+    embeddings = parts["queries"].read()["queries"]
+    queries = Products.of(embeddings, cast(Product, manifest.function), regime)
+    stored = [(path.absolute(), texts) for path, texts in parts["documents"].indices()]
+    if engine is None or not engine.ask(partial(Path.is_file, stored[0][0])):
         engine = None
-    return Corpus(queries, list(dataset.queries), open_shards(chunks), engine)
+    shards = open_shards(list(_list_chunks(stored, dataset)))
+    return Corpus(queries, list(dataset.queries), shards, engine)
 
 
-def _list_chunks(parts: Parts, dataset: RetrievalDataset) -> Iterator[StoredChunk]:
+def _list_chunks(
+    stored: Sequence[tuple[Path, Ints]], dataset: RetrievalDataset
+) -> Iterator[Callable[[], Iterator[StoredChunk]]]:
+    """Yield functions that read a chunk each, from parts and the numbers of their texts."""
     position = {doc: i for i, doc in enumerate(dataset.corpus)}
     documents = list(group_texts(dataset).values())
-    stored = list(parts.indices())
     paths: list[Path] = []
     texts: list[int] = []
     for path, own in stored:
-        paths.append(path.absolute())
+        paths.append(path)
         texts += own.tolist()
         if len(texts) >= CHUNK or path == stored[-1][0]:
             ids = [doc for text in texts for doc in documents[text]]
             rows = [row for row, text in enumerate(texts) for _ in documents[text]]
-            yield StoredChunk(paths, ids, [position[doc] for doc in ids], rows)
+            yield partial(read_chunk, paths, ids, [position[doc] for doc in ids], rows)
             paths, texts = [], []
 
 

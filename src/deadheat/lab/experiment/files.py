@@ -30,7 +30,6 @@ SUMS = "SHA256SUMS"
 """Name of the file of hashes; ``sha256sum -c`` can read it."""
 MAX_PARTS = 1000
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
-_PART = re.compile(r"(\d{6})\.([0-9a-f]{16})\.safetensors")
 
 What = Literal["damaged", "missing", "foreign", "unfinished"]
 ADVICE: dict[What, str] = {
@@ -66,27 +65,26 @@ class HashedFolder:
 
     path: Path
 
-    def write(self, files: Mapping[str, bytes]) -> None:
-        """Store files, in this order, and their hashes; an unchanged file is not written."""
+    def write(self, files: Mapping[str, bytes | None]) -> None:
+        """Store files, in this order, and their hashes; an unchanged file is not written.
+
+        A file without content (None) is removed.
+        """
         recorded = self.read_hashes()
-        hashes = {name: _hash_bytes(data) for name, data in files.items()}
+        hashes = {name: None if data is None else _hash_bytes(data) for name, data in files.items()}
         changed = [name for name in files if _hash_file(self.path / name) != hashes[name]]
         if recorded.keys() & changed:
             self._record({name: own for name, own in recorded.items() if name not in changed})
         for name in changed:
-            write_file(self.path / name, files[name])
-        if {**recorded, **hashes} != recorded or changed:
-            self._record({**recorded, **hashes})
-
-    def remove(self, *names: str) -> None:
-        """Remove files from the list, then from the folder."""
-        recorded = self.read_hashes()
-        kept = {name: own for name, own in recorded.items() if name not in names}
-        if kept != recorded:
-            self._record(kept)
-        for name in names:
-            with explain_errors(self.path / name, "written"):
-                (self.path / name).unlink(missing_ok=True)
+            data = files[name]
+            if data is not None:
+                write_file(self.path / name, data)
+            else:
+                with explain_errors(self.path / name, "written"):
+                    (self.path / name).unlink(missing_ok=True)
+        complete = {name: own for name, own in {**recorded, **hashes}.items() if own is not None}
+        if complete != recorded or changed:
+            self._record(complete)
 
     def read(self, name: str, parse: Callable[[bytes], T]) -> T:
         """Read and parse a file; refuse a file that is missing, damaged or cannot be parsed."""
@@ -122,12 +120,14 @@ class HashedFolder:
             raise FolderError(f"{path} is damaged; delete it and run the same command again")
         return {line[2]: line[1] for line in found if line}
 
-    def find_faults(self) -> list[FileError]:
-        """Return the files that are listed as complete, but are missing or damaged."""
-        faults = []
-        for name, recorded in self.read_hashes().items():
+    def find_faults(self, names: Iterable[str] | None = None) -> list[FileError]:
+        """Return the files, of all listed or of some names, that are not as they were written."""
+        recorded, faults = self.read_hashes(), []
+        for name in recorded if names is None else names:
             found = _hash_file(self.path / name)
-            if found != recorded:
+            if name not in recorded:
+                faults.append(FileError(self.path / name, "unfinished"))
+            elif found != recorded[name]:
                 faults.append(FileError(self.path / name, "damaged" if found else "missing"))
         return faults
 
@@ -137,27 +137,28 @@ class HashedFolder:
 
 
 class Parts:
-    """The output of a stream of batches: numbered files of a few batches, named with their hash."""
+    """The output of a stream of batches: numbered files of a few batches each."""
 
-    def __init__(self, folder: Path, batches: int) -> None:
-        self.folder = folder
-        self.batches = batches
+    def __init__(self, cell: HashedFolder, stream: str, batches: int) -> None:
+        self._cell = cell
         self.step = max(1, math.ceil(batches / MAX_PARTS))
         """Batches per part."""
-        self.count = math.ceil(batches / self.step)
+        self.names = [
+            f"{stream}/{number:06}.safetensors" for number in range(math.ceil(batches / self.step))
+        ]
 
     def missing(self) -> list[int]:
         """Return the numbers of the parts that are missing; refuse a damaged one."""
-        raise_first(fault for fault in self.find_faults() if fault.what != "unfinished")
-        stored = self._paths()
-        return [number for number in range(self.count) if number not in stored]
+        faults = self._cell.find_faults(self.names)
+        raise_first(fault for fault in faults if fault.what == "damaged")
+        missing = {fault.path for fault in faults}
+        return [i for i, name in enumerate(self.names) if self._cell.path / name in missing]
 
     def write(self, number: int, tensors: dict[str, torch.Tensor]) -> None:
         """Store one part: the index of each input, and a row for it in every tensor."""
         from safetensors.torch import save
 
-        data = save(tensors)
-        write_file(self.folder / f"{number:06}.{_hash_bytes(data)[:16]}.safetensors", data)
+        self._cell.write({self.names[number]: save(tensors)})
 
     def read(self) -> dict[str, torch.Tensor]:
         """Read all parts and put their rows in the order of the inputs."""
@@ -176,29 +177,10 @@ class Parts:
             count = (index.stop - index.start) // 8
             yield path, np.fromfile(path, "<i8", count, offset=index.start)
 
-    def find_faults(self) -> list[FileError]:
-        """Return parts that are damaged or foreign, and the folder if parts are missing."""
-        paths, faults = self._paths(), []
-        for path in sorted(self.folder.glob("*.safetensors")):
-            if path not in paths.values():
-                faults.append(FileError(path, "foreign"))
-            elif f".{(_hash_file(path) or '')[:16]}." not in path.name:
-                faults.append(FileError(path, "damaged"))
-        return faults + ([FileError(self.folder, "unfinished")] if len(paths) < self.count else [])
-
     def _complete(self) -> list[Path]:
         """Return the files of all parts in their order; refuse damaged and missing ones."""
-        raise_first(self.find_faults())
-        return list(self._paths().values())
-
-    def _paths(self) -> dict[int, Path]:
-        """Return the parts by their numbers."""
-        paths: dict[int, Path] = {}
-        for path in sorted(self.folder.glob("*.safetensors")):
-            match = _PART.fullmatch(path.name)
-            if match and int(match[1]) < self.count:
-                paths.setdefault(int(match[1]), path)
-        return paths
+        raise_first(self._cell.find_faults(self.names))
+        return [self._cell.path / name for name in self.names]
 
 
 def raise_first(faults: Iterable[FileError]) -> None:

@@ -7,7 +7,7 @@
                                          `deadheat.lab.datasets` reads; qrels.txt for other tools
         SHA256SUMS                       the hash of every file of the dataset
     DIR/cells/MODEL.DTYPE.DATASET-HASH/
-        SHA256SUMS                       the hash of every file of the cell but its parts
+        SHA256SUMS                       the hash of every file of the cell
         manifest.json                    every setting that the numbers depend on
         logits/ (or queries/, documents/)  the model's output, in parts of a few batches
         scores/REGIME.parquet            query_id, doc_id, score
@@ -16,8 +16,8 @@
 
 The hash of a dataset is that of its content, the hash of a cell is that of its settings. Other
 settings make another folder, and stored files stay valid. A file gets its name when it is complete
-and on disk. The name of a part contains the SHA-256 of its bytes; the hashes of other files are in
-SHA256SUMS. `ExperimentFolder.verify` finds files that have changed.
+and on disk, and its hash is added to SHA256SUMS. `ExperimentFolder.verify` finds files that have
+changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
@@ -42,7 +42,6 @@ from deadheat.formats import to_parquet, trec_qrels, trec_run
 from deadheat.lab.datasets import RetrievalDataset, load_dataset, write_dataset
 from deadheat.lab.datasets.write import make_qrels
 from deadheat.lab.experiment.files import (
-    MAX_PARTS,
     SUMS,
     FileError,
     FolderError,
@@ -60,13 +59,14 @@ from deadheat.scoring import regime_order
 if TYPE_CHECKING:
     import torch
 
-SCHEMA = 2
+SCHEMA = 3
 MARK = "experiment.json"
 STREAMS = ("logits", "queries", "documents")
 MANIFEST, DATASET = "manifest.json", "dataset.json"
 _OWN_FILES = re.compile(
     r"datasets/[^/]+/((corpus|queries|qrels|top_ranked)\.parquet|qrels\.txt|dataset\.json)"
-    r"|cells/[^/]+/(manifest\.json|scores/[^/]+\.parquet|runs/[^/]+\.txt|results/[^/]+\.json)"
+    r"|cells/[^/]+/(manifest\.json|(logits|queries|documents)/\d{6}\.safetensors"
+    r"|scores/[^/]+\.parquet|runs/[^/]+\.txt|results/[^/]+\.json)"
 )
 """Names of the files whose hashes are listed when they are complete."""
 
@@ -154,7 +154,7 @@ class ExperimentFolder:
         faults = stored.find_faults()
         raise_first(fault for fault in faults if fault.what == "damaged")
         if faults or DATASET not in stored.read_hashes():
-            files: dict[str, bytes] = {}
+            files: dict[str, bytes | None] = {}
             write_dataset(dataset, files.__setitem__)
             files["qrels.txt"] = trec_qrels(make_qrels(dataset))
             files[DATASET] = dump_json(dataset.provenance().to_dict())
@@ -203,14 +203,15 @@ class ExperimentFolder:
             foreign or, after an interrupted run, unfinished.
         """
         known: dict[Path, FileError | None] = {self.path / MARK: None}
-        cells = sorted(self.path.glob("cells/*/"))
-        for folder in [*sorted(self.path.glob("datasets/*/")), *cells]:
-            hashed = HashedFolder(folder)
-            known |= {folder / name: None for name in hashed.read_hashes()}
-            known |= {fault.path: fault for fault in hashed.find_faults()}
-            known |= dict.fromkeys(folder.glob(SUMS))
-        for folder in cells:
-            known |= CellFolder(folder).check_parts()
+        for path in sorted([*self.path.glob("datasets/*/"), *self.path.glob("cells/*/")]):
+            folder = CellFolder(path)
+            known |= dict.fromkeys([path / name for name in folder.read_hashes()])
+            known |= {fault.path: fault for fault in folder.find_faults()}
+            known |= dict.fromkeys(path.glob(SUMS))
+            with suppress(FolderError):  # no cell, or a fault of its manifest
+                for stream, parts in folder.streams().items():
+                    if not known.keys() >= {path / name for name in parts.names}:
+                        known[path / stream] = FileError(path / stream, "unfinished")
         for path in sorted(self.path.rglob("*")):
             name = path.relative_to(self.path)
             hidden = any(part.startswith(".") for part in name.parts)
@@ -225,17 +226,14 @@ class CellFolder(HashedFolder):
     """The folder of one cell: one model in one dtype on one dataset."""
 
     @property
-    def manifest(self) -> Manifest | None:
-        """The manifest of the cell; None if there is no such file."""
-        path = self.path / MANIFEST
-        if not path.is_file():
-            return None
+    def manifest(self) -> Manifest:
+        """The manifest of the cell."""
         manifest = self.read_record(MANIFEST, Manifest)
         sizes = [manifest.model.batch_size, *(facts.count for facts in manifest.inputs.values())]
         if not manifest.inputs.keys() <= set(STREAMS) or min(sizes) < 1:
             raise FolderError(
-                f"{path} cannot be read (its inputs are not those of a model); delete it and run "
-                "the same command again"
+                f"{self.path / MANIFEST} cannot be read (its inputs are not those of a model); "
+                "delete it and run the same command again"
             )
         return manifest
 
@@ -244,30 +242,13 @@ class CellFolder(HashedFolder):
         self.write({MANIFEST: dump_json(manifest.to_dict())})
 
     def streams(self) -> dict[str, Parts]:
-        """Return the parts of every stream of inputs; empty for a cell without a manifest."""
+        """Return the parts of every stream of inputs."""
         manifest = self.manifest
-        if manifest is None:
-            return {}
         size = manifest.model.batch_size
         return {
-            stream: Parts(self.path / stream, math.ceil(facts.count / size))
+            stream: Parts(self, stream, math.ceil(facts.count / size))
             for stream, facts in manifest.inputs.items()
         }
-
-    def check_parts(self) -> dict[Path, FileError | None]:
-        """Check all parts; missing parts are found only if there is a manifest."""
-        known: dict[Path, FileError | None] = {}
-        streams: dict[str, Parts] = {}
-        try:
-            streams = self.streams()
-        except FolderError:
-            known[self.path / MANIFEST] = FileError(self.path / MANIFEST, "damaged")
-        every = {stream: Parts(self.path / stream, MAX_PARTS) for stream in STREAMS}
-        for parts in (streams or every).values():
-            known |= dict.fromkeys(parts.folder.glob("*.safetensors"))
-            faults = [f for f in parts.find_faults() if streams or f.what != "unfinished"]
-            known |= {fault.path: fault for fault in faults}
-        return known
 
     def outputs(self) -> dict[str, torch.Tensor]:
         """Read the output of the model in the order of the inputs: logits or embeddings."""
@@ -281,15 +262,15 @@ class CellFolder(HashedFolder):
         return sorted({path.stem for path in paths}, key=regime_order)
 
     def write_result(self, regime: str, result: Result, scores: pl.DataFrame | None) -> None:
-        """Store a result and its scores (Parquet and a TREC run); None stores no scores."""
-        files = {}
-        run_file = f"runs/{regime}.txt"
-        if scores is None:  # remove the scores of an earlier evaluation with shorter lists
-            self.remove(_scores_file(regime), run_file)
-        else:
-            files[_scores_file(regime)] = to_parquet(scores)
-            files[run_file] = trec_run(scores, f"{self.path.name}.{regime}")
-        self.write({**files, f"results/{regime}.json": utf8(result.to_json())})
+        """Store a result and its scores (Parquet and a TREC run); None removes older scores."""
+        run = None if scores is None else trec_run(scores, f"{self.path.name}.{regime}")
+        self.write(
+            {
+                _scores_file(regime): None if scores is None else to_parquet(scores),
+                f"runs/{regime}.txt": run,
+                f"results/{regime}.json": utf8(result.to_json()),
+            }
+        )
 
     def has_scores(self, regime: str) -> bool:
         """Return whether scores were stored; those of a full corpus may be too many."""

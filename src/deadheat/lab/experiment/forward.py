@@ -16,9 +16,9 @@ from deadheat.lab.models.biencoders import BiEncoder
 from deadheat.lab.models.checkpoint import find_checkpoint
 from deadheat.lab.models.device import choose_device
 from deadheat.lab.models.loading import installed_versions
-from deadheat.lab.models.outputs import Head
+from deadheat.lab.models.rerankers import Head
 from deadheat.provenance import InputFacts, ModelProvenance
-from deadheat.scoring import resolve_backend, uses_head
+from deadheat.scoring import Scoring, resolve_backend, torch_functions, uses_head
 
 if TYPE_CHECKING:
     import torch
@@ -65,6 +65,8 @@ def use_threads(threads: int) -> int:
     return before
 
 
+_OWN_OPTIONS = ("kind", "revision", "prompt", "instruction", "base")
+"""Fields of a `ModelSpec` that are options of `load_model`."""
 _loaded: dict[tuple[Study, ModelSpec, str, Compute], Reranker | BiEncoder] = {}
 """The model that was loaded last; it is reused for further datasets."""
 
@@ -79,16 +81,12 @@ def load_cell_model(study: Study, cell: StudyCell) -> Reranker | BiEncoder:
         _loaded[key] = load_model(
             cell.model.name,
             model_dtype=cell.model_dtype,
-            kind=cell.model.kind,
             device=study.device,
             batch_size=cell.compute.batch_size,
             attn_implementation=cell.compute.attention,
             max_length=cell.model.max_length or study.max_length,
             trust_remote_code=study.trust_remote_code,
-            revision=cell.model.revision,
-            prompt=cell.model.prompt,
-            instruction=cell.model.instruction,
-            base=cell.model.base,
+            **{name: getattr(cell.model, name) for name in _OWN_OPTIONS},
         )
     return _loaded[key]
 
@@ -140,60 +138,72 @@ class ForwardPass:
                     f"is {here[name]}, not {value}, and scores depend on it; use machines of one "
                     "kind"
                 )
-        return _Worker(self, model).work
+        streams, head = plan_streams(model, self.dataset)
+        needs_head = any(map(uses_head, self.study.regimes)) and self.cell.model_dtype != "fp32"
+        if not isinstance(model, BiEncoder) and head is None and needs_head:
+            model.head()  # raises the error
+        facts = ForwardFacts(
+            model.provenance,
+            scoring_function(model.provenance, self.cell.model.similarity),
+            {stream: batches.plan.inputs for stream, batches in streams.items()},
+        )
+
+        def work(part: PartTask | None) -> ForwardFacts | PartOutput:
+            return facts if part is None else _run_part(streams[part.stream], part, head)
+
+        return work
 
 
-class _Worker:
-    def __init__(self, whole: ForwardPass, model: Reranker | BiEncoder) -> None:
-        self._whole, self._model, dataset = whole, model.provenance, whole.dataset
-        self._head: Head | None = None
-        self._streams: dict[str, Batches]
-        if isinstance(model, BiEncoder):
-            texts = list(group_texts(dataset))
-            self._streams = {
-                "queries": model.batches(list(dataset.queries.values()), "query"),
-                "documents": model.batches(texts, "document"),
-            }
-            return
-        if dataset.candidates is None:
-            raise InputError(
-                f"a {self._model.kind} would score every document with every query, but "
-                "full-corpus candidates are for bi-encoders only; choose --candidates bm25"
-            )
-        try:
-            self._head = model.head()
-        except InputError:
-            if any(map(uses_head, whole.study.regimes)) and whole.cell.model_dtype != "fp32":
-                raise
-        queries, corpus, lists = dataset.queries, dataset.corpus, dataset.candidates
-        pairs = [(queries[query], corpus[doc]) for query in lists for doc in lists[query]]
-        self._streams = {"logits": model.batches(pairs, with_hidden=self._head is not None)}
+def plan_streams(
+    model: Reranker | BiEncoder, dataset: RetrievalDataset
+) -> tuple[dict[str, Batches], Head | None]:
+    """Return the batches of each stream of inputs, and the head of a reranker if it is found."""
+    if isinstance(model, BiEncoder):
+        return {
+            "queries": model.batches(list(dataset.queries.values()), "query"),
+            "documents": model.batches(list(group_texts(dataset)), "document"),
+        }, None
+    if dataset.candidates is None:
+        raise InputError(
+            f"a {model.provenance.kind} would score every document with every query, but "
+            "full-corpus candidates are for bi-encoders only; choose --candidates bm25"
+        )
+    try:
+        head = model.head()
+    except InputError:  # no plain linear layer gives the logits
+        head = None
+    return {"logits": model.batches(list_pairs(dataset), with_hidden=head is not None)}, head
 
-    def work(self, part: PartTask | None) -> ForwardFacts | PartOutput:
-        """Return the output of the model for a part; for None, the facts of the forward pass."""
-        import torch
 
-        from deadheat.scoring import torch_functions
+def list_pairs(dataset: RetrievalDataset) -> list[tuple[str, str]]:
+    """Return the texts of every query with each of its candidates."""
+    lists = dataset.candidates or {}
+    return [(dataset.queries[q], dataset.corpus[doc]) for q, own in lists.items() for doc in own]
 
-        if part is None:
-            inputs = {stream: each.plan.inputs for stream, each in self._streams.items()}
-            return ForwardFacts(self._model, self._function(), inputs)
-        batches = self._streams[part.stream]
-        first = part.number * part.step
-        numbers = range(first, min(first + part.step, len(batches)))
-        outputs = [batches.run(number) for number in numbers]
-        places = [i for number in numbers for i in batches.plan.batches[number]]
-        tensors = {"index": torch.tensor(places)}
-        tensors[part.stream] = torch.cat([output[0] for output in outputs])
-        if self._head is not None:
-            weight, bias = self._head.weight, self._head.bias
-            in_fp32 = [torch_functions.head_logits(hidden, weight, bias) for _, hidden in outputs]
-            tensors["head_logits"] = torch.cat(in_fp32)
-        return tensors
 
-    def _function(self) -> str:
-        """Return the name of the function that computes scores from the model's output."""
-        if self._model.outputs:
-            return "sigmoid" if len(self._model.outputs) == 1 else "softmax"
-        similarity = self._whole.cell.model.similarity
-        return similarity or ("dot" if self._model.normalised else "cosine")
+def scoring_function(model: ModelProvenance, similarity: Scoring | None = None) -> Scoring:
+    """Return the name of the function that computes scores from the model's output.
+
+    `similarity` replaces the product of a bi-encoder.
+    """
+    if model.outputs:
+        return "sigmoid" if len(model.outputs) == 1 else "softmax"
+    return similarity or ("dot" if model.normalised else "cosine")
+
+
+def _run_part(batches: Batches, part: PartTask, head: Head | None) -> PartOutput:
+    """Return the output of the model for a part."""
+    import torch
+
+    first = part.number * part.step
+    numbers = range(first, min(first + part.step, len(batches)))
+    outputs = [batches.run(number) for number in numbers]
+    places = [i for number in numbers for i in batches.plan.batches[number]]
+    tensors = {"index": torch.tensor(places)}
+    tensors[part.stream] = torch.cat([output[0] for output in outputs])
+    if head is not None:
+        in_fp32 = [
+            torch_functions.head_logits(hidden, head.weight, head.bias) for _, hidden in outputs
+        ]
+        tensors["head_logits"] = torch.cat(in_fp32)
+    return tensors

@@ -92,10 +92,9 @@ def _compare(stored: StoredResult) -> Iterator[dict[str, object]]:
             continue
         summary = stored.result[measure]
         for name, *numbers in map(str.split, lines.strip().splitlines()):
-            if not has_name(stored.model, name):
-                continue
             for (dtype, regime, view), number in zip(_PLACES, numbers, strict=True):
-                if (dtype, regime) != (stored.model_dtype, stored.regime):
+                of_this = (dtype, regime) == (stored.model_dtype, stored.regime)
+                if not of_this or not has_name(stored.model, name):
                     continue
                 paper, ours = float(number) / 100, getattr(summary, view)
                 # The paper prints two decimals of a percentage.

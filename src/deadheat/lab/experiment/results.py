@@ -12,8 +12,7 @@ from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.lab.datasets import RetrievalDataset
-from deadheat.lab.experiment.files import FileError
-from deadheat.lab.experiment.folder import MANIFEST, CellFolder, ExperimentFolder, Manifest
+from deadheat.lab.experiment.folder import CellFolder, ExperimentFolder, Manifest
 from deadheat.provenance import ScoreFacts
 
 if TYPE_CHECKING:
@@ -114,12 +113,7 @@ def load_results(folder: str | Path) -> list[StoredResult]:
     list of StoredResult
         Sorted by dataset, model and model dtype, then by regime: native, hps, head, others.
     """
-    begun: list[tuple[Manifest, CellFolder]] = []
-    for cell in ExperimentFolder(folder).cells():
-        manifest = cell.manifest
-        if manifest is None:
-            raise FileError(cell.path / MANIFEST, "missing")
-        begun.append((manifest, cell))
+    begun = [(cell.manifest, cell) for cell in ExperimentFolder(folder).cells()]
     begun.sort(key=lambda pair: (*_cell_key(pair[0]), *compute_key(pair[0])))
     manifests = [manifest for manifest, _ in begun]
     results = [

@@ -16,16 +16,15 @@ from deadheat.errors import DeadheatError, DeadheatWarning, InputError
 from deadheat.lab.datasets import RetrievalDataset, load_dataset
 from deadheat.lab.experiment.derive import evaluate_cell, group_texts
 from deadheat.lab.experiment.files import FolderError
-from deadheat.lab.experiment.folder import CellFolder, ExperimentFolder, Manifest
+from deadheat.lab.experiment.folder import MANIFEST, CellFolder, ExperimentFolder, Manifest
 from deadheat.lab.experiment.forward import (
-    Environment,
     ForwardPass,
     PartTask,
     find_environment,
     forget_model,
     use_threads,
 )
-from deadheat.lab.experiment.study import DatasetSpec, ModelSpec, Study, StudyCell
+from deadheat.lab.experiment.study import DatasetSpec, Study, StudyCell
 from deadheat.provenance import flatten
 from deadheat.scoring import SCORED, ranks_by_logit, uses_head
 
@@ -72,7 +71,7 @@ def run_study(
     experiment = ExperimentFolder(folder, create=True)
     workplace = engine or LocalEngine()
     store = cache(partial(_store_dataset, experiment, study))
-    find = cache(partial(_find_environment, workplace, study))
+    find = cache(lambda model: workplace.ask(partial(find_environment, model, study.device)))
     failures = []
     with experiment.lock(), ExitStack() as at_end:
         at_end.callback(forget_model)
@@ -108,11 +107,6 @@ def _store_dataset(
     return dataset, experiment.store_dataset(dataset)
 
 
-def _find_environment(engine: Engine, study: Study, model: ModelSpec) -> Environment:
-    """Return the environment of the machines that run a model."""
-    return engine.ask(partial(find_environment, model, study.device))
-
-
 def _run_cell(
     whole: ForwardPass,
     experiment: ExperimentFolder,
@@ -133,7 +127,7 @@ def _run_cell(
 
     before = use_threads(whole.environment.threads)
     try:
-        manifest = stored.manifest
+        manifest = stored.manifest if (stored.path / MANIFEST).is_file() else None
         if manifest is None or any(parts.missing() for parts in stored.streams().values()):
             manifest = _run_forward(whole, stored, dataset_folder, settings, engine, report)
         if cell.model.label not in (None, manifest.label):
@@ -214,7 +208,7 @@ def _run_forward(
         for stream, parts in stored.streams().items():
             inputs = facts.inputs[stream].count
             missing = [PartTask(stream, number, parts.step) for number in parts.missing()]
-            done = parts.count - len(missing)
+            done = len(parts.names) - len(missing)
             size = parts.step * whole.cell.compute.batch_size
             if missing:
                 report(stream, done * size, inputs)

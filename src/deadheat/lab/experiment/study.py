@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from deadheat._internal.dtypes import parse_float_format, parse_format
 from deadheat.errors import InputError
@@ -24,6 +24,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+Similarity = Literal["dot", "cosine"]
 DEFAULT_REGIMES = ("native", "hps", "head")
 CANDIDATES: tuple[Candidates, ...] = get_args(Candidates)
 
@@ -41,7 +42,7 @@ class ModelSpec:
     """The prompt of a yes/no reranker, with ``{query}`` and ``{document}``."""
     instruction: str | None = None
     max_length: int | None = None
-    similarity: str | None = None
+    similarity: Similarity | None = None
     """Product of a bi-encoder: ``dot`` or ``cosine``. Default: ``dot`` if the model normalises
     its embeddings, else ``cosine``."""
     label: str | None = None
@@ -118,8 +119,8 @@ class Study:
         of the ranked lists.
     """
 
-    models: tuple[ModelSpec, ...]
-    datasets: tuple[DatasetSpec, ...]
+    models: tuple[ModelSpec, ...] = ()
+    datasets: tuple[DatasetSpec, ...] = ()
     model_dtypes: tuple[str, ...] = ("bf16", "fp32")
     regimes: tuple[str, ...] = DEFAULT_REGIMES
     scoring_dtypes: tuple[str, ...] = ()
@@ -148,15 +149,15 @@ class Study:
         Traceback (most recent call last):
         deadheat.errors.InputError: study.toml: unknown key 'dataset'; did you mean 'datasets'?
         """
-        _check_keys(cls, options, location)
-        values: dict[str, Any] = {
-            name: _parse_value(name, value, f"{location}: {name}")
-            for name, value in options.items()
-        }
+        study = _make(cls, options, location)
         for word in ("model", "dataset"):
-            if not values.get(f"{word}s"):
+            if not getattr(study, f"{word}s"):
                 raise InputError(f"{location} has no {word}; give at least one (--{word})")
-        study = cls(**values)
+        converted: dict[str, Any] = {
+            name: tuple(dict.fromkeys(map(convert, getattr(study, name))))
+            for name, convert in _CONVERTERS.items()
+        }
+        study = replace(study, **converted)
         if not (study.regimes or study.scoring_dtypes) or not study.model_dtypes:
             raise InputError(f"{location} needs at least one model dtype and one regime")
         if not study.batch_size:
@@ -243,67 +244,55 @@ def paper_study(**words: object) -> Study:
     return Study.of("the study of the paper", **{**options, **words})
 
 
-_LISTS = ("model_dtypes", "regimes", "scoring_dtypes", "measures", "cutoffs")
-_ONE_OR_MORE = ("batch_size", "attention", "threads")
-"""Keys whose value is a list or a single value."""
-_SMALLEST = {"cutoffs": 1, "batch_size": 1, "threads": 1, "max_length": 2, "limit": 1, "depth": 1}
-"""Keys whose values are whole numbers, with the smallest allowed value; others are text."""
-_CHOICES = {"candidates": CANDIDATES, "similarity": ("dot", "cosine")}
-Spec = TypeVar("Spec", ModelSpec, DatasetSpec)
+def _model_dtype(name: object) -> str:
+    """Return the name of a format in which a model can run."""
+    dtype = parse_format(name).name
+    check_model_dtype(dtype)
+    return dtype
 
 
-def _parse_value(name: str, value: object, at: str) -> object:
-    """Check one field of a study, and convert it to its type."""
-    if name in _ONE_OR_MORE and isinstance(value, (str, int)):
-        value = [value]
-    if name not in ("models", "datasets", *_LISTS, *_ONE_OR_MORE):
-        return None if value is None else _check(name, value, at)
-    if isinstance(value, (str, dict)) or not isinstance(value, Iterable):
-        raise InputError(f"{at} must be a list, not {value!r}")
-    if name == "models":
-        return tuple(_parse_spec(ModelSpec, item, at) for item in value)
-    if name == "datasets":
-        return tuple(_parse_spec(DatasetSpec, item, at) for item in value)
-    return tuple(dict.fromkeys(_check(name, item, at) for item in value))
+_CONVERTERS: dict[str, Callable[[Any], str]] = {
+    "model_dtypes": _model_dtype,
+    "regimes": parse_regime,
+    "scoring_dtypes": lambda name: parse_float_format(name).name,
+}
+Declared = TypeVar("Declared", Study, ModelSpec, DatasetSpec)
 
 
-def _parse_spec(kind: type[Spec], value: object, at: str) -> Spec:
-    """Read a model or a dataset: a name, or a table of the fields of its spec."""
-    if isinstance(value, kind):
-        return value
-    options = {"name": value} if isinstance(value, str) else value
-    if not isinstance(options, dict) or not options.get("name"):
-        raise InputError(f"{at} must contain names, or tables with a name, not {value!r}")
-    _check_keys(kind, options, at)
-    for key, option in options.items():
-        _check(key, option, f"{at}: {key}")
-    return kind(**options)
-
-
-def _check(name: str, value: object, at: str) -> object:
-    """Check one plain value, and return it under its usual name."""
-    kind = int if name in _SMALLEST else bool if name == "trust_remote_code" else str
-    if type(value) is not kind:  # not isinstance: True is an int
-        word = {str: "text", int: "a whole number", bool: "true or false"}[kind]
-        raise InputError(f"{at} must be {word}, not {value!r}")
-    if isinstance(value, int) and value < _SMALLEST.get(name, 0):
-        raise InputError(f"{at} must be at least {_SMALLEST[name]}, not {value}")
-    if name in _CHOICES and value not in _CHOICES[name]:
-        raise InputError(f"{at} must be one of {', '.join(_CHOICES[name])}, not {value!r}")
-    if name == "model_dtypes":
-        value = parse_format(value).name
-        check_model_dtype(value)
-    if name == "scoring_dtypes":
-        return parse_float_format(value).name
-    return parse_regime(str(value)) if name == "regimes" else value
-
-
-def _check_keys(
-    kind: type[Study | ModelSpec | DatasetSpec], options: Iterable[str], location: str
-) -> None:
-    known = [field.name for field in fields(kind)]
+def _make(kind: type[Declared], options: Mapping[str, object], location: str) -> Declared:
+    """Make a study or a part of it from plain values, which must have the declared types."""
+    hints = get_type_hints(kind)
     for key in options:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+        if key not in hints:
+            near = difflib.get_close_matches(key, hints, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(hints)}"
             raise InputError(f"{location}: unknown key {key!r}; {hint}")
+    values = {key: _read(hints[key], value, f"{location}: {key}") for key, value in options.items()}
+    made: Declared = kind(**values)
+    return made
+
+
+def _read(hint: Any, value: object, at: str) -> Any:
+    """Return a value of the declared type; a single value is a list of one."""
+    kinds = get_args(hint)
+    if get_origin(hint) is tuple:
+        several = isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
+        values: Iterable[object] = value if several else [value]  # type: ignore[assignment]
+        return tuple(dict.fromkeys(_read(kinds[0], item, at) for item in values))
+    if type(None) in kinds:
+        return None if value is None else _read(kinds[0], value, at)
+    if hint in (ModelSpec, DatasetSpec):
+        options = {"name": value} if isinstance(value, str) else value
+        if isinstance(options, Mapping) and options.get("name"):
+            return _make(hint, options, at)
+        if not isinstance(value, hint):
+            raise InputError(f"{at} must contain names, or tables with a name, not {value!r}")
+    elif get_origin(hint) is Literal:
+        if value not in kinds:
+            raise InputError(f"{at} must be one of {', '.join(kinds)}, not {value!r}")
+    elif type(value) is not hint:  # not isinstance: True is an int
+        word = {str: "text", int: "a whole number", bool: "true or false"}[hint]
+        raise InputError(f"{at} must be {word}, not {value!r}")
+    elif hint is int and value < (least := 2 if at.endswith("max_length") else 1):  # type: ignore[operator]
+        raise InputError(f"{at} must be at least {least}, not {value}")
+    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
@@ -62,7 +62,7 @@ def table1(
     lines, exact = _collect_lines(results, chosen)
     regimes = list(dict.fromkeys(regime for line in lines.values() for regime in line))
     wide: list[dict[str, object]] = []
-    narrow: list[dict[str, object]] = []
+    narrow: list[dict[str, Any]] = []
     for (dataset, measure, model, dtype), line in lines.items():
         reference = exact.get((dataset, measure, model))
         named = {
@@ -72,7 +72,7 @@ def table1(
             "model_dtype": dtype,
             "FP32_M": None if reference is None else reference.expected,
         }
-        views: dict[str, dict[str, object]] = {}
+        row: dict[str, object] = dict(named)
         for regime, summary in line.items():
             rivals = [
                 other[regime]
@@ -80,11 +80,11 @@ def table1(
                 if key[:2] == (dataset, measure) and key[3] == dtype and regime in other
             ]
             rivals.remove(summary)
-            views[regime] = {view: getattr(summary, view) for view in _VIEWS}
-            views[regime]["certain"] = summary.is_highest(rivals)
-            narrow.append({**named, "regime": regime, **views[regime]})
-        cells = [(regime, view) for regime in regimes for view in (*_VIEWS, "certain")]
-        wide.append({**named, **{f"{r}_{v}": views[r][v] if r in line else None for r, v in cells}})
+            views = {view: getattr(summary, view) for view in _VIEWS}
+            views["certain"] = summary.is_highest(rivals)
+            narrow.append({**named, "regime": regime, **views})
+            row |= {f"{regime}_{view}": value for view, value in views.items()}
+        wide.append(row)
     notes = list(dict.fromkeys(s.result.provenance.settings.note for s in results))
     notes += [f"{regime} = {describe_regime(regime)}" for regime in regimes]
     if any(s.is_reference and any(summary.range for summary in s.result.values()) for s in results):
@@ -94,13 +94,8 @@ def table1(
     if any(row["certain"] for row in narrow):
         notes.append("bold = the highest in every tie order")
     # One block per regime: models are compared within a regime.
-    blocks = list(dict.fromkeys((row["dataset"], row["measure"]) for row in narrow))
-    narrow.sort(
-        key=lambda row: (
-            blocks.index((row["dataset"], row["measure"])),
-            regimes.index(str(row["regime"])),
-        )
-    )
+    blocks = [(repr(measure), regime) for measure in chosen for regime in regimes]
+    narrow.sort(key=lambda row: (row["dataset"], blocks.index((row["measure"], row["regime"]))))
     rows = Table(
         pl.DataFrame(narrow, infer_schema_length=None),
         [*_NAMES[:2], Column("regime", "name"), *_NAMES[2:], _EXACT, *_VIEW_COLUMNS],

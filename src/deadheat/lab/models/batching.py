@@ -89,7 +89,7 @@ class Batches:
         try:
             tensors = self.forward(indices)
         except RuntimeError as error:
-            if not is_out_of_memory(error):
+            if "memory" not in str(error).lower():
                 raise
             raise InputError(
                 f"a batch of {len(indices)} inputs does not fit into the memory of {device} "
@@ -100,24 +100,15 @@ class Batches:
         return tensors
 
 
-def is_out_of_memory(error: RuntimeError) -> bool:
-    """Return whether an error means that the accelerator or the host is out of memory."""
-    signs = ("out of memory", "can't allocate memory", "not enough memory")
-    return any(words in str(error).lower() for words in signs)
-
-
 def check_texts(texts: Sequence[str], what: str) -> None:
     """Raise InputError for empty texts, whose embeddings or logits have no meaning."""
-    if isinstance(texts, str):
-        raise InputError(f"{what} must be a list of texts, not one text; wrap it in a list")
-    if len(texts) == 0:
-        raise InputError(f"no {what} were given; pass at least one text")
+    if isinstance(texts, str) or len(texts) == 0:
+        raise InputError(f"{what} must be a list of at least one text, not {texts!r:.60}")
     for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"{what}[{index}] is a {type(text).__name__}; pass text")
-        if not text.strip():
+        if not isinstance(text, str) or not text.strip():
             raise InputError(
-                f"{what}[{index}] is empty; add a text, or remove it from the candidates"
+                f"{what}[{index}] must be a text with words, not {text!r:.60}; add a text, or "
+                "remove it from the candidates"
             )
 
 

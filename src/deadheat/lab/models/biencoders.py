@@ -13,7 +13,6 @@ from deadheat.lab.models.batching import (
     count_tokens,
     plan_batches,
 )
-from deadheat.lab.models.outputs import Embeddings
 from deadheat.lab.models.presets import TextPrompt
 from deadheat.provenance import ModelProvenance
 
@@ -88,18 +87,6 @@ class BiEncoder:
         lengths = count_tokens(tokenize, len(texts))
         plan = plan_batches(lengths, settings.batch_size, settings.max_length)
         return Batches(plan, settings, texts, forward)
-
-    def embed_queries(self, texts: Sequence[str]) -> Embeddings:
-        """Return the embeddings of queries, in the order given."""
-        return self._embed(self.batches(texts, "query"))
-
-    def embed_documents(self, texts: Sequence[str]) -> Embeddings:
-        """Return the embeddings of documents, in the order given."""
-        return self._embed(self.batches(texts, "document"))
-
-    def _embed(self, batches: Batches) -> Embeddings:
-        (vectors,) = batches.collect()
-        return Embeddings(vectors, self.provenance, batches.plan.inputs)
 
 
 def find_own_prompt(model: SentenceTransformer) -> TextPrompt:

@@ -6,7 +6,7 @@ import inspect
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from deadheat.lab.models.batching import (
     count_tokens,
     plan_batches,
 )
-from deadheat.lab.models.outputs import Head, ModelOutput
 from deadheat.lab.models.presets import JUDGE, PairPrompt
 from deadheat.provenance import ModelProvenance
 from deadheat.scoring import PROBE, find_head, head_input, last_position, watch
@@ -30,6 +29,17 @@ Pairs = Sequence[tuple[str, str]]
 
 # Labels of the relevant class in two-logit classifiers.
 YES_LABELS = {"yes", "true", "relevant", "positive"}
+
+
+@dataclass(frozen=True)
+class Head:
+    """The rows of the last linear layer that compute the logits: ``hidden @ weight.T + bias``.
+
+    Cast all three to FP32 to recompute the logits in FP32.
+    """
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
 
 
 class Reranker(ABC):
@@ -55,7 +65,10 @@ class Reranker(ABC):
             model.config.pad_token_id = tokenizer.pad_token_id
 
     def batches(self, pairs: Pairs, *, with_hidden: bool = False) -> Batches:
-        """Return the run over (query, document) pairs, batch by batch: logits, hidden states.
+        """Return the run over (query, document) pairs, batch by batch.
+
+        Its tensors are the logits, ``[n, 1]`` or ``[n, 2]`` in the order (no, yes), and the hidden
+        states ``[n, d]``.
 
         Parameters
         ----------
@@ -83,14 +96,6 @@ class Reranker(ABC):
         lengths = count_tokens(lambda part: self._ids(queries[part], documents[part]), len(pairs))
         plan = plan_batches(lengths, settings.batch_size, settings.max_length)
         return Batches(plan, settings, queries, forward)
-
-    def logits(self, pairs: Pairs, *, with_hidden: bool = False) -> ModelOutput:
-        """Return the logits of every pair, in the order given."""
-        batches = self.batches(pairs, with_hidden=with_hidden)
-        logits, *hidden = batches.collect()
-        return ModelOutput(
-            logits, hidden[0] if hidden else None, self.provenance, batches.plan.inputs
-        )
 
     def head(self) -> Head:
         """Return the rows of the last linear layer, in the order of the logits."""
