@@ -235,6 +235,7 @@ def test_workers_take_the_number_of_threads_that_was_asked_for(made, engine, tmp
     ],
 )
 def test_addresses_that_cannot_be(address, message):
+    ray.shutdown()
     with pytest.raises(InputError, match=message):
         RayCluster(address)
 
