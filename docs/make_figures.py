@@ -87,14 +87,19 @@ def browser(profile: Path) -> Iterator[Any]:
 
 
 def photograph_page(output: Path) -> None:
-    """Save the first screen of the demo's page as `page.png` and `page-dark.png`."""
+    """Save the first screen of the tutorial's report as `page.png` and `page-dark.png`."""
     if not (shutil.which("chromedriver") and shutil.which("chromium")):
         print("no Chromium with its driver here: the screenshots of the page stay as they are")
         return
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "demo.html"
-        demo_page = [sys.executable, "-m", "deadheat.cli", "demo", "-o", str(page)]
-        subprocess.run(demo_page, check=True, stdout=subprocess.DEVNULL)
+        page = Path(folder) / "report.html"
+        runs = [f"demo/reranker-{run}.run" for run in ("native", "head", "fp32")]
+        for words in (
+            ("demo", "--files", "demo"),
+            ("report", "--qrels", "demo/reranker-qrels.txt", *runs, "-o", page.name),
+        ):
+            command = [sys.executable, "-m", "deadheat.cli", *words]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
         with browser(Path(folder) / "profile") as driver:
             driver.execute_cdp_cmd(
                 "Emulation.setDeviceMetricsOverride",

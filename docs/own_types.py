@@ -20,7 +20,8 @@ class OwnTypes(griffe.Extension):
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         """Correct the parameters and attributes that the docstring of a class describes."""
-        _correct(cls)
+        if cls.parameters or not cls.bases:  # otherwise a class of another library declares them
+            _correct(cls)
 
 
 def _correct(owner: griffe.Function | griffe.Class) -> None:

@@ -32,7 +32,7 @@ def run_console(text: str) -> None:
         line, shown = re.fullmatch(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", part, re.DOTALL).groups()
         words = shlex.split(line.replace("\\\n", ""), comments=True)
         if words[0] != "deadheat":
-            assert words[0] in ("make", "pip", "uv", "source"), line
+            assert words[0] in ("make", "pip", "python3", "source"), line
             continue
         printed = deadheat(*words[1:])
         if shown.strip():  # a line of "…" is for lines that the page leaves out
