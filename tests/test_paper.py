@@ -79,11 +79,3 @@ def test_tie_groups_shrink_under_hps(scores, distinct, largest):
     assert len(groups.size) == distinct
     assert groups.size.max() == largest
     assert groups.size.sum() == 100
-
-
-def test_hps_leaves_the_ties_of_the_logits():
-    """docs/findings.md; the paper does not say which documents are relevant."""
-    scores = {f"d{i}": float(score) for i, score in enumerate(HPS, start=1)}
-    found = dh.check({"q": {"d3": 1, "d7": 1, "d12": 1}}, {"q": scores}, "nDCG@10")
-    assert found.cause_kind == "logits" and "59 %" in found.cause and "1/16" in found.cause
-    assert 0 < found.range < 0.012
