@@ -52,7 +52,7 @@ def write_report(
         raise InputError("there is no result to report; give at least one")
     if (qrels is None) != (runs is None):
         raise InputError("ranked lists need both qrels and runs; give both or none")
-    sources = runs or {}
+    sources = {} if runs is None else runs
     if not isinstance(sources, Mapping):
         if len(sources) != len(named):
             raise InputError(f"{len(named)} results, but {len(sources)} runs; give one for each")
