@@ -558,7 +558,7 @@ def test_measures_in_one_word_and_one_switch_for_percent(folder):
 def test_notes_on_several_runs_name_them(folder):
     (folder / "long").write_text(RUN + "q2 Q0 d8 3 -1 t\nq2 Q0 d9 4 -1 t\n")
     text = run("eval", "q", "r", "long", "-m", "Recall@10").stdout
-    note = next(line for line in text.splitlines() if "end inside a tie group" in line)
+    note = next(line for line in text.splitlines() if "inside a tie group" in line)
     assert note.startswith("r, long: ") or note.startswith("long: ") or note.startswith("r: ")
 
 

@@ -169,8 +169,8 @@ def test_closed_standard_input(monkeypatch):
 
 
 OBJECTS = [
-    ("number", 5, ["cannot be read from a int"]),
-    ("none", None, ["cannot be read from a NoneType"]),
+    ("number", 5, ["cannot be read from int"]),
+    ("none", None, ["cannot be read from NoneType"]),
     ("empty dict", {}, ["run", "no scored documents"]),
     ("empty list", [], ["run", "no scored documents"]),
     ("empty frame", frame().head(0), ["run", "no scored documents"]),
@@ -231,7 +231,7 @@ def test_bad_run_objects(run, says):
 
 
 QRELS_OBJECTS = [
-    ("number", 5, ["cannot be read from a int"]),
+    ("number", 5, ["cannot be read from int"]),
     ("empty dict", {}, ["qrels", "no judgements"]),
     ("empties", {"q": {}}, ["qrels", "no judgements"]),
     ("flat dict", {"q": 1}, ["{query: {document: grade}}", "'q'", "int"]),

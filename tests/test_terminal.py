@@ -185,7 +185,7 @@ def test_columns_give_way_in_their_order():
 def test_what_is_hidden_is_said_and_what_is_shared_stands_above():
     text = render([table(["bm25", "bf16-native"], title="2 runs")], "table", width=60)
     assert text.startswith("2 runs · kind one kind\n")
-    assert text.endswith("\nhidden for lack of room: ± tie std (--wide shows all)")
+    assert text.endswith("\nhidden columns: ± tie std (--wide shows all)")
     assert "hidden" not in render([table(["bm25", "bf16-native"])], "table")
 
 

@@ -36,7 +36,8 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
     help="Number of queries for the model, evenly spaced in the dataset.",
 )
 @click.option(
-    "--regime", help="Regime of your own code, as in `deadheat run`. [default: hps, or native]"
+    "--regime",
+    help="Regime of your own code, as in `deadheat run`. [default: hps; native for FP32]",
 )
 @click.option("--batch-size", type=click.IntRange(min=1), help="Inputs per forward pass.")
 @click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest available]")

@@ -57,7 +57,7 @@ def command(
     """
     out.check(qrels, *runs)
     systems = evaluate_runs(qrels, runs, measures, settings)
-    with progress_bar() as progress:
+    with progress_bar("resampling") as progress:
         comparison = compare_results(systems, queries=settings.queries, progress=progress, **how)
     print_warnings(texts(comparison.remarks, "warning"))  # warnings of runs are already printed
     if out.style == "json":

@@ -89,7 +89,7 @@ def _grids(diagnosis: Diagnosis) -> Iterator[str]:
         )
     for cause in diagnosis.causes:
         if cause.name != "points" or scale is None:  # the sentence on the scale covers points
-            yield f"Not from this grid: {cause.name}. {cause.statement}."
+            yield f"Ties with another cause: {cause.name}. {cause.statement}."
 
 
 def _origins(origins: Origins) -> str:

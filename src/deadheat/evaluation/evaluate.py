@@ -310,8 +310,8 @@ _CUT = (
     "score may be missing; retrieve more documents, or cut by score instead of rank"
 )
 _COMPLETE = (
-    "{lists:list} with an end inside a tie group that can change {measures:each}: deadheat assumes "
-    "that nothing was cut off"
+    "{lists:list} ending inside a tie group that can change {measures:each}: deadheat assumes that "
+    "nothing was cut off"
 )
 
 

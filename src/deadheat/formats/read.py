@@ -108,4 +108,4 @@ def _read(
     if isinstance(value, Iterable):
         return source, tuple_columns(source, value, what)
     kind = "judgements" if what == "relevance" else "a run"
-    raise InputError(f"{kind} cannot be read from a {type(value).__name__}")
+    raise InputError(f"{kind} cannot be read from {type(value).__name__}")

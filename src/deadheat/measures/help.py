@@ -51,7 +51,7 @@ def _describe(measure: Measure) -> list[str]:
     parts = [
         f"## {measure.name}",
         " ".join((type(measure).__doc__ or "").split()),
-        f"    {measure.formula}",
+        "    " + measure.formula.replace(", with ", ",\n    with "),
         f"Example: ranked grades {ranked}{'; not retrieved ' * bool(unretrieved)}{unretrieved}: "
         f"``{example.measure}`` is {example.working} = {example.value:g}.",
         "\n".join(parameters),

@@ -146,7 +146,7 @@ def _forms(table: Table, percent: bool, way_out: str) -> Iterator[Table]:
             for column in whole.columns
             if not shown.issuperset(column.sources)
         ]
-        footer = f"hidden for lack of room: {', '.join(hidden)} ({way_out})"
+        footer = f"hidden columns: {', '.join(hidden)} ({way_out})"
         yield replace(table, notes=[*table.notes, footer] if hidden else table.notes)
 
 

@@ -154,7 +154,7 @@ def _read_texts(board: PublishedLike) -> tuple[str, pl.DataFrame]:
     elif is_table(board):
         frame = as_frame(source, board)
     else:
-        raise InputError(f"a published board cannot be read from a {type(board).__name__}")
+        raise InputError(f"a published board cannot be read from {type(board).__name__}")
     if not len(frame):
         raise InputError(f"{source}: there is no run in it")
     try:

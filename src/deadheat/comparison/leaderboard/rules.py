@@ -81,7 +81,7 @@ class FoundRule:
             words["tie_break"] += f" ({orders[0]} or {orders[1]})"
         return (
             f"{text}; {' and '.join(words.values())} not determined by these numbers "
-            f"({len(self.candidates)} settings agree), the shortest is: {describe(self.setting)}"
+            f"({len(self.candidates)} settings agree); used here: {describe(self.setting)}"
         )
 
     def to_dict(self) -> dict[str, object]:

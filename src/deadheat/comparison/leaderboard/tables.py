@@ -40,7 +40,7 @@ WINNERS = (
     Column("official", "name", title="first officially"),
     Column("expected", "name", title="first in expectation"),
     Column(("probability", "method", "error"), "probability", title="with P", bold="open"),
-    Column("rivals", "name", title="other contenders", drop_priority=1),
+    Column("rivals", "word", title="other contenders", drop_priority=1),
 )
 
 
@@ -52,7 +52,7 @@ def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
     title = f"{of} · {runs}{shown} · {queries}"
     parts: list[Part] = [Heading(board.name)]
     if board.rules:
-        parts.append("\n".join(["Which rule made these numbers?", *map(str, board.rules)]))
+        parts.append("\n".join(["Which rule produced these numbers?", *map(str, board.rules)]))
     parts.append(Table(rows, row_columns(board, rows), title, board.notes))
     parts.append(summary_table(board))
     if errors := error_lines(board):
@@ -93,7 +93,7 @@ def summary_table(board: Leaderboard) -> Table:
     if len(columns) < len(SUMMARY):
         notes[-1] = "Kendall's τ needs two orders"
     notes += map(_note_unknown, board.unknown_definitions)
-    title = f"What ties do to the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
+    title = f"Effect of ties on the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
     return Table(board.summary, columns, title, notes)
 
 
@@ -139,7 +139,7 @@ def winner_parts(board: Leaderboard) -> list[Part]:
     columns = [c for c in WINNERS if board.group is not None or c.of != "group"]
     methods = dict.fromkeys(winner.method for winner in contested)
     notes = [f"P, {method}: {METHODS[method]}" for method in methods]
-    notes.append(f"a coin flip, bold: P below {level:g}, {frame['open'].sum()} of {len(frame)}")
+    notes.append(f"bold: undecided, P below {level:g}, {frame['open'].sum()} of {len(frame)}")
     return [Table(frame, columns, "Contested winners", notes, grouped=1)]
 
 
