@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shlex
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from platform import python_version
 from types import ModuleType
 from typing import TYPE_CHECKING
+from urllib.parse import urlparse
 
 from deadheat.errors import InputError, MissingPackageError
 
@@ -18,6 +20,24 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     from packaging.specifiers import SpecifierSet
+
+EXTRAS = {
+    "bm25s": "models",
+    "datasets": "models",
+    "filelock": "models",
+    "gguf": "models",
+    "huggingface_hub": "models",
+    "ir_datasets": "ir",
+    "jinja2": "report",
+    "matplotlib": "plots",
+    "peft": "models",
+    "qdrant_client": "qdrant",
+    "safetensors": "models",
+    "sentence_transformers": "models",
+    "torch": "models",
+    "transformers": "models",
+}
+"""The extra of deadheat that installs each optional package. Default: the name of the package."""
 
 
 def available_cores() -> int:
@@ -49,11 +69,13 @@ def require(module: str, purpose: str) -> ModuleType:
     purpose
         What needs it, in words that can begin a sentence.
     """
+    package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = (error.name or module).partition(".")[0]
-        command = install_command(find_extra(missing))
+        own = EXTRAS.get(package, package.replace("_", "-"))
+        command = install_command(EXTRAS.get(missing, own))
         raise MissingPackageError(missing, command, purpose) from error
 
 
@@ -66,21 +88,30 @@ def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(frame.to_dict(as_series=False))
 
 
-def find_extra(module: str) -> str:
-    """Return the first extra of deadheat that installs a module; else the name of its package."""
-    package = module.replace("_", "-")
-    extras = metadata("deadheat").get_all("Provides-Extra") or ()
-    return next((extra for extra in extras if package in supported_versions(extra)), package)
-
-
 def install_command(extra: str) -> str:
-    """Return the command that installs the packages of an extra.
+    """Return the command that installs an extra, from the origin of the installed deadheat.
 
-    The command does not name deadheat, because the package index may have another package of that
-    name.
+    The command never uses the name alone, because the package index may have another package of
+    that name.
     """
+    from urllib.request import url2pathname
+
+    # A checkout on the path is a second record of deadheat, without its origin.
+    origins = (own.read_text("direct_url.json") for own in distributions(name="deadheat"))
+    recorded = json.loads(next(filter(None, origins), "{}"))
+    url = recorded.get("url", "")
+    if "dir_info" in recorded:
+        editable = " -e" if recorded["dir_info"].get("editable") else ""
+        folder = shlex.quote(url2pathname(urlparse(url).path))
+        return f"cd {folder} && pip install{editable} '.[{extra}]'"
+    if "vcs_info" in recorded:
+        origin = recorded["vcs_info"]
+        revision = origin.get("requested_revision") or origin["commit_id"]
+        return f"pip install 'deadheat[{extra}] @ {origin['vcs']}+{url}@{revision}'"
+    if url:
+        return f"pip install 'deadheat[{extra}] @ {url}'"
     needed = [f"{name}{limits}" for name, limits in supported_versions(extra).items()]
-    return f"pip install {shlex.join(needed or [extra])}"
+    return f"pip install {shlex.join(needed)}"
 
 
 def require_host(module: str, extra: str, purpose: str) -> ModuleType:
