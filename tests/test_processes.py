@@ -9,15 +9,20 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from quiet import quiet
 
 import deadheat as dh
+from deadheat._internal import fork_guard
 from deadheat._internal.output import write_whole
 from deadheat.errors import DeadheatError, MissingPackageError
 
-linux_forks = pytest.mark.skipif(sys.platform != "linux", reason="other systems rarely fork")
+linux_forks = pytest.mark.skipif(
+    not hasattr(os, "fork") or not Path("/proc/self/task").is_dir(),
+    reason="threads have no names here",
+)
 
 
 def run_python(code: str, *options: str, **environment: str) -> str:
@@ -35,6 +40,7 @@ def run_python(code: str, *options: str, **environment: str) -> str:
 
 FORKED = """
     import os, signal, sys
+    import polars as pl
     import deadheat as dh
 
     run = {f"q{i}": {f"d{j}": float(i * j % 7) for j in range(50)} for i in range(50)}
@@ -71,17 +77,47 @@ FORKED = """
 def test_dictionaries_are_evaluated_after_a_fork_and_the_rest_is_refused():
     for start in (
         "dh.evaluate(qrels, rows, 'MRR').per_query",
-        "import polars as pl; pl.DataFrame(rows, orient='row').unique()",
+        "pl.DataFrame(rows, orient='row').unique()",
     ):
         code = FORKED.replace("START", start)
         assert run_python(code).split() == ["True"] * 4 + ["0"]
 
 
 @linux_forks
-def test_a_fork_before_polars_is_imported_loses_nothing():
+def test_a_fork_before_polars_begins_loses_nothing():
     code = FORKED.replace("truth = dh.evaluate", "truth = None and dh.evaluate")
     code = code.replace("assert again == truth", "truth = again").replace("START", "")
     assert run_python(code).split() == ["answered"] * 4 + ["0"]
+
+
+@linux_forks
+def test_a_child_that_started_polars_itself_can_use_it():
+    code = """
+        import os, sys
+        import polars as pl
+        import deadheat as dh
+
+        rows = [("q", "d", 1.0)]
+        if child := os.fork():
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        pl.DataFrame(rows * 1000, orient="row").lazy().unique().collect()
+        print(dh.evaluate({"q": {"d": 1}}, rows, "MRR").per_query.height, flush=True)
+        os._exit(0)  # polars 2.0 does not let a forked process end in the usual way
+    """
+    assert run_python(code) == "1\n"
+
+
+@linux_forks
+def test_a_thread_that_ends_while_threads_are_listed_is_ignored(tmp_path, monkeypatch):
+    for thread, name in (("1", "python"), ("2", None), ("3", "polars-0")):
+        (tmp_path / thread).mkdir()
+        if name is not None:
+            (tmp_path / thread / "comm").write_text(f"{name}\n")
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(thread_pool_size=lambda: 2))
+    monkeypatch.setattr(fork_guard, "_TASKS", tmp_path)
+    assert not fork_guard._lost_threads()
+    (tmp_path / "3" / "comm").unlink()
+    assert fork_guard._lost_threads()
 
 
 def test_old_drafts_are_removed_and_others_are_not(tmp_path):

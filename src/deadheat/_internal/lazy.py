@@ -6,22 +6,20 @@ when it is first used.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
-
-from deadheat._internal.fork_guard import allow_polars
 
 __all__ = ["pl"]
 
 
-class _LazyPolars:
-    """Polars, imported when one of its attributes is first used."""
+class _LazyModule:
+    """A module that is imported when one of its attributes is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def __getattr__(self, name: str) -> object:
-        if "polars" not in sys.modules:
-            allow_polars()
-        value = getattr(import_module("polars"), name)
+        value = getattr(import_module(self._name), name)
         setattr(self, name, value)  # the next access does not call this method
         return value
 
@@ -29,4 +27,4 @@ class _LazyPolars:
 if TYPE_CHECKING:
     import polars as pl
 else:
-    pl = _LazyPolars()
+    pl = _LazyModule("polars")
