@@ -10,7 +10,7 @@ import click
 
 from deadheat._internal.lazy import pl
 from deadheat.cli.help import Command
-from deadheat.cli.output import Output, check_output, print_line, write
+from deadheat.cli.output import Output, print_line
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
 from deadheat.evaluation import VIEW_COLUMNS, evaluate_run
@@ -71,11 +71,12 @@ def command(files: Path | None, report: Path | None) -> None:
     )
     try:
         target = str(report or _REPORT)
-        check_output(target, force=is_page(Path(target)))
+        out = Output(output=target, force=is_page(Path(target)))
+        out.check()
         page = render_page(
             list(map(_collection, shown)), title="deadheat demo", shown=MORE_MEASURES
         )
-        write(page, target)
+        out.write(page)
     except DeadheatError as error:
         if report is not None:
             raise

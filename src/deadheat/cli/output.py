@@ -53,12 +53,48 @@ class Output:
         return shutil.get_terminal_size().columns if here else 80
 
     def check(self, *inputs: str | Path | None) -> None:
-        """Check the output file before any work is done; see `check_output`."""
-        check_output(self.output, force=self.force, inputs=inputs)
+        """Raise InputError if the output file cannot be written, before any work is done.
+
+        Parameters
+        ----------
+        inputs
+            Files, folders, patterns and ``name=path`` that the command reads. ``--force`` never
+            replaces one of them.
+        """
+        path = self.output
+        if path is None:
+            return
+        target = Path(path).resolve()
+        exists = os.path.exists(target)  # noqa: PTH110 (False also for a name that is too long)
+        if exists and not target.is_file():
+            raise InputError(
+                f"{path!r}: this is not a regular file; leave -o out and redirect instead"
+            )
+        if exists and not self.force:
+            raise InputError(f"{path}: exists already; use --force to overwrite it")
+        for given in inputs if exists else ():
+            if given is not None and _is_read(target, given):
+                raise InputError(
+                    f"{path}: this file is also an input ({given}), and --force would replace it; "
+                    "choose another output"
+                )
+        folder = target.parent
+        if not (folder.is_dir() and os.access(folder, os.W_OK)):
+            raise InputError(
+                f"{path}: the folder {folder} does not exist or cannot be written to; choose "
+                "another"
+            )
 
     def write(self, text: str) -> None:
         """Write to standard output, or atomically to the file."""
-        write(text, self.output)
+        if self.output is None:
+            _print(text)
+            return
+        try:
+            write_whole(Path(self.output), utf8(f"{text}\n"))
+        except OSError as error:
+            raise InputError(f"{self.output}: cannot be written ({error.strerror})") from None
+        print_line(f"wrote {self.output}", err=True)
 
     def show(self, parts: Sequence[str | Table], finding: str = "") -> None:
         """Print sentences and tables in colour on a terminal, else write them as plain text.
@@ -178,39 +214,6 @@ def output_options(*names: str, percent: bool | None = False) -> Callable[[F], F
     return gather("out", Output, *added, *(_OPTIONS[name] for name in names or _OPTIONS))
 
 
-def check_output(
-    path: str | None, *, force: bool, inputs: Iterable[str | Path | None] = ()
-) -> None:
-    """Raise InputError if the output path cannot be written, before any work is done.
-
-    Parameters
-    ----------
-    force
-        Whether to accept an existing file that is not one of `inputs`.
-    inputs
-        Files, folders, patterns and ``name=path`` that the command reads.
-    """
-    if path is None:
-        return
-    target = Path(path).resolve()
-    exists = os.path.exists(target)  # noqa: PTH110 (False also for a name that is too long)
-    if exists and not target.is_file():
-        raise InputError(f"{path!r}: this is not a regular file; leave -o out and redirect instead")
-    if exists and not force:
-        raise InputError(f"{path}: exists already; use --force to overwrite it")
-    for given in inputs if exists else ():
-        if given is not None and _is_read(target, given):
-            raise InputError(
-                f"{path}: this file is also an input ({given}), and --force would replace it; "
-                "choose another output"
-            )
-    folder = target.parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise InputError(
-            f"{path}: the folder {folder} does not exist or cannot be written to; choose another"
-        )
-
-
 def _is_read(target: Path, given: str | Path) -> bool:
     """Return whether an input is or contains a file, also under another name or by a link."""
     with suppress(OSError, ValueError):  # reading reports the error
@@ -221,18 +224,6 @@ def _is_read(target: Path, given: str | Path) -> bool:
         files = [path, path / "experiment.json", *path.glob(within), *matches]
         return any(file.exists() and target.samefile(file) for file in files)
     return False
-
-
-def write(text: str, path: str | None) -> None:
-    """Write to standard output, or atomically to a file."""
-    if path is None:
-        _print(text)
-        return
-    try:
-        write_whole(Path(path), utf8(f"{text}\n"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    print_line(f"wrote {path}", err=True)
 
 
 def _print(text: str) -> None:

@@ -27,7 +27,7 @@ from deadheat.cli.help import Command, F, parse_numbers
 from deadheat.cli.names import split_name
 from deadheat.cli.output import (
     FORCE,
-    check_output,
+    Output,
     gather,
     options,
     percent_option,
@@ -99,7 +99,7 @@ def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], 
         def run(output: str, force: bool, **given: Any) -> None:
             sources = given.get("qrels"), given.get("run"), *given.get("runs", ())
             figures.check_ending(output)
-            check_output(output, force=force, inputs=sources)
+            Output(output=output, force=force).check(*sources)
             check_standard_input(*sources)
             plot = draw(**given)
             plot.save(output, force=True)

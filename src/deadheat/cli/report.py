@@ -16,7 +16,7 @@ from deadheat.cli.common import (
     evaluation_options,
 )
 from deadheat.cli.help import Command
-from deadheat.cli.output import FORCE, check_output, print_line, print_remarks, write
+from deadheat.cli.output import FORCE, Output, print_line, print_remarks
 from deadheat.cli.pages import evaluate_collection, group_results, read_experiment
 from deadheat.cli.progress import progress_bar
 from deadheat.errors import InputError
@@ -83,7 +83,8 @@ def command(
     --qrels. With stored results, -m chooses the measures that are shown per query. Only files
     given on the command line are read, never a path inside a stored result.
     """
-    check_output(output, force=force, inputs=(qrels, *runs, *sources, dataset))
+    out = Output(output=output, force=force)
+    out.check(qrels, *runs, *sources, dataset)
     asked = parse_measures(measures) if measures else None
     if runs and qrels is None:
         raise InputError("--runs needs the judgements of the runs; add --qrels")
@@ -121,7 +122,7 @@ def command(
     results = [system.result for collection in collections for system in collection.systems]
     named = zip(name_results(results), results, strict=True)
     print_remarks({name: result.remarks for name, result in named}, of="system")
-    write(page, output)
+    out.write(page)
     size = len(page.encode())
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
     print_line(f"{output}: {shown}, open it in a browser")

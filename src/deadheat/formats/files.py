@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError, suggest
@@ -60,16 +60,12 @@ def read_file(
     """
     source, file = _open(path)
     kind = _kind(source, file)
-    if kind == "jsonl":
-        with file:
-            rows, names = _json_rows(source, file.read())
-        columns = pl.DataFrame(schema=names)
-        hits = find_column(columns, "hits") if what == "score" else None
-        if hits is not None and find_column(columns, "doc_id") is None:
-            return source, _hits_by_query(source, rows, names, hits)
-        return source, table_columns(source, _json_frame(rows, names), what)
     if kind in TABLES:
-        return source, table_columns(source, _table(source, file, kind), what)
+        frame = _table(source, file, kind)
+        hits = find_column(frame, "hits") if what == "score" and kind == "jsonl" else None
+        if hits is not None and find_column(frame, "doc_id") is None:
+            return source, _hits_by_query(source, frame, hits)
+        return source, table_columns(source, frame, what)
     with file:
         data = file.read()
     if kind == "json":
@@ -213,7 +209,7 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
             return read_parquet(source, file, all_columns=all_columns)
         data = file.read()
     if kind == "jsonl":
-        return _json_frame(*_json_rows(source, data), all_columns=all_columns)
+        return _json_frame(source, data, all_columns=all_columns)
     # Ids stay text: 007 is not 7. A quote in TSV is an ordinary character.
     separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
     try:
@@ -225,39 +221,33 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
         raise InputError(f"{source}: cannot be read as {kind.upper()}: {reason}") from None
 
 
-def _json_rows(source: str, data: bytes) -> tuple[list[dict[str, object]], list[str]]:
-    """Read an object per line; return them, and the names of all columns."""
+def _json_frame(source: str, data: bytes, *, all_columns: bool) -> pl.DataFrame:
+    """Build a table from an object per line; a missing column of a row is empty.
+
+    The reader of polars would convert values of other types to text.
+    """
     lines = enumerate(io.BytesIO(data), start=1)
     rows = [_object(f"{source}, line {i}", line) for i, line in lines if not line.isspace()]
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     for name in names:
         if not is_unicode(name):
             raise InputError(f"{source}: the column name {name!r:.60} cannot be written as UTF-8")
-    return rows, names
+    read: dict[str, Any] = {
+        name: [r.get(name) for r in rows] for name in names if all_columns or is_known(name)
+    }
+    hits = find_column(pl.DataFrame(schema=names), "hits")
+    if hits is not None and list in set(map(type, read[hits])):
+        read[hits] = pl.Series(hits, read[hits], pl.Object)  # dicts of any keys
+    return with_names(pl.DataFrame(list(map(column_of, read, read.values()))), names)
 
 
-def _json_frame(
-    rows: list[dict[str, object]], names: list[str], *, all_columns: bool = False
-) -> pl.DataFrame:
-    """Build a table from rows; a missing column of a row is empty.
-
-    The reader of polars would convert values of other types to text.
-    """
-    read = [name for name in names if all_columns or is_known(name)]
-    frame = pl.DataFrame([column_of(name, [row.get(name) for row in rows]) for name in read])
-    return with_names(frame, names)
-
-
-def _hits_by_query(
-    source: str, rows: list[dict[str, object]], names: list[str], column: str
-) -> dict[str, object]:
+def _hits_by_query(source: str, frame: pl.DataFrame, column: str) -> dict[str, object]:
     """Return the hits of each query, from its row."""
-    hits = [row.pop(column, None) for row in rows]
-    queries = column_ids(source, _json_frame(rows, names), "query_id")
+    queries = column_ids(source, frame, "query_id")
     if not queries.is_unique().all():
         twice = queries.filter(queries.is_duplicated())[0]
         raise InputError(f"{source}: query {twice!r} has several rows; put all its hits into one")
-    return dict(zip(queries.to_list(), hits, strict=True))
+    return dict(zip(queries.to_list(), frame[column].to_list(), strict=True))
 
 
 def _find_fault(data: bytes, separator: str, quote: str | None) -> str | None:

@@ -118,12 +118,11 @@ def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> I
             )
         try:
             values = [part.decode() for part in parts]
+            number(values[place])
         except UnicodeDecodeError:
             raise InputError(
                 f"{location}: not UTF-8 text: {shown(line)}; convert the file to UTF-8"
             ) from None
-        try:
-            number(values[place])
         except ValueError:
             raise InputError(
                 f"{location}: the {numeric} is not a number: {shown(parts[place])} in {shown(line)}"
