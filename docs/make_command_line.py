@@ -18,8 +18,8 @@ Every command and option, as `deadheat COMMAND --help` prints them. First, what 
 
 ## What commands share
 
-**Input.** Judgements come first, then runs (`report`: `--qrels`). A run has the name of its file without endings;
-`NAME=RUN` gives it another name. Several measures or cutoffs may be one word: `-m
+**Input.** Judgements come first, then runs (`report`: `--qrels`). A run has the name of its file
+without endings; `NAME=RUN` gives it another name. Several measures or cutoffs may be one word: `-m
 nDCG@5,10,MRR@10`. `-` reads standard input.
 
 ```console

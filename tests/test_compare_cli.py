@@ -97,7 +97,7 @@ def test_cli_refuses_and_warns(files, tmp_path):
         (files["s0"], files["s1"], "--baseline", "bm25"): "baseline 'bm25'",
         (files["s0"], files["s1"], "--alpha", "2"): "--alpha",
         (files["s0"], files["s1"], "--resamples", "0"): "--resamples",
-        (files["s0"], str(tmp_path / "none.run")): "No such file",
+        (files["s0"], str(tmp_path / "none.run")): "there is no such file",
     }
     for words, message in cases.items():
         done = run(files["qrels"], *words, "-m", "MRR")

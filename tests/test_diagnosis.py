@@ -445,7 +445,7 @@ def test_the_command_writes_a_file_and_takes_logits(files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("missing",), "No such file"),
+        (("missing",), "no such file"),
         (("run", "-m", "nDCG@10"), "need judgements"),
         (("qrels", "run", "-m", "nope"), "unknown measure"),
         (("run", "run"), "swapped"),

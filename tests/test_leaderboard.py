@@ -705,7 +705,7 @@ def test_one_unreadable_run_does_not_stop_the_others(folder):
 
 def test_a_run_that_is_not_there_is_a_failure_like_any_other(folder):
     found = run("qrels", "runs/alpha.run", "runs/nobody.run", "-m", "MAP", status=1)
-    assert re.search(r"nobody was not evaluated: runs/nobody\.run: .*No such", found.stderr)
+    assert re.search(r"nobody was not evaluated: runs/nobody\.run: .*no such", found.stderr)
     assert "1 run" in found.stdout
 
 

@@ -248,8 +248,8 @@ def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     assert "--runs and --qrels" in page.read_text()
     for words, reason in (
         (("--runs", runs[1]), "--runs needs"),
-        (("--runs", runs[0], "--qrels", qrels), "No such file"),
-        (("--runs", runs[1], "--qrels", runs[0]), "No such file"),
+        (("--runs", runs[0], "--qrels", qrels), "no such file"),
+        (("--runs", runs[1], "--qrels", runs[0]), "no such file"),
         (("--runs", "-", "--qrels", "-"), "only once"),
     ):
         assert reason in deadheat("report", out, *words, "-o", tmp_path / "no.html", status=2)
@@ -454,7 +454,7 @@ def test_a_foreign_folder_is_refused(tmp_path):
     said = deadheat("report", tmp_path, "-o", tmp_path / "page.html", status=2)
     assert "not the folder of an experiment" in said
     said = deadheat("report", tmp_path / "nothing", "-o", tmp_path / "page.html", status=2)
-    assert "No such file" in said
+    assert "no such file" in said
 
 
 def test_a_result_without_its_queries_names_the_way_out(tmp_path):

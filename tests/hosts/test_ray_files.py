@@ -88,7 +88,7 @@ def test_many_runs_are_evaluated_by_all_workers(engine, tmp_path):
         results, evaluate_runs(qrels, runs, MEASURES, EvalSettings()), strict=True
     ):
         assert result == there
-    with pytest.raises(dh.InputError, match=r"nowhere\.run: cannot be read"):
+    with pytest.raises(dh.InputError, match=r"nowhere\.run: there is no such file"):
         evaluate_runs(
             qrels, [paths[0], tmp_path / "nowhere.run"], MEASURES, EvalSettings(), engine=engine
         )

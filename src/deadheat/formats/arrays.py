@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -66,20 +66,17 @@ def flatten_rows(
     ((name, other),) = beside.items()
     first, second = _read_rows("scores", scores), _read_rows(name, other)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        if first.shape == second.shape:
-            offsets = np.arange(len(first) + 1, dtype=np.int64) * first.shape[1]
-            return *exact_scores(first.reshape(-1)), second.reshape(-1), offsets
-        shapes = f"scores {list(first.shape)} and {name} {list(second.shape)}"
-        raise InputError(f"{shapes} differ in shape")
+        if first.shape != second.shape:
+            shapes = f"scores {list(first.shape)} and {name} {list(second.shape)}"
+            raise InputError(f"{shapes} differ in shape")
+        offsets = np.arange(len(first) + 1, dtype=np.int64) * first.shape[1]
+        return *exact_scores(first.reshape(-1)), second.reshape(-1), offsets
+    if len(first) != len(second):
+        raise InputError(f"{len(first)} queries have scores, {len(second)} have {name}")
     lengths = [len(row) for row in first]
-    others = [len(row) for row in second]
-    if lengths != others:
-        same = (n == m for n, m in zip(lengths, others, strict=False))
-        q = len(list(takewhile(bool, same)))
-        raise InputError(
-            f"scores of {len(lengths)} queries and {name} of {len(others)} differ in shape, first "
-            f"at query {q}"
-        )
+    for q, (n, row) in enumerate(zip(lengths, second, strict=True)):
+        if n != len(row):
+            raise InputError(f"query {q}: scores of {n} documents, but {name} of {len(row)}")
     floats, exact = exact_scores(_join(first))
     if floats.ndim != 1:
         raise InputError("scores must be one row of numbers per query, not deeper lists")

@@ -34,6 +34,10 @@ from deadheat.formats.types import Run
 
 COMPRESSED = (".gz", ".zst", ".xz")
 """File name endings of compressed files."""
+_OPEN_ERRORS: dict[type[OSError], str] = {
+    FileNotFoundError: "there is no such file",
+    IsADirectoryError: "this is a folder, not a file",
+}
 TABLES = ("parquet", "jsonl", "csv", "tsv")
 """The formats with named columns."""
 
@@ -131,8 +135,10 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
         with file:
             return source, content(source, file)
     except OSError as error:
-        meant = _suggest_file(Path(source)) if isinstance(error, FileNotFoundError) else ""
-        raise InputError(f"{source:.200}: cannot be read ({error.strerror}){meant}") from None
+        fault = _OPEN_ERRORS.get(type(error), f"cannot be read ({error.strerror})")
+        if isinstance(error, FileNotFoundError):
+            fault += _suggest_file(Path(source))
+        raise InputError(f"{source:.200}: {fault}") from None
     except InputError:
         raise
     except ValueError as error:
