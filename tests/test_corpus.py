@@ -238,6 +238,23 @@ def test_float_queries_score_integer_documents():
     assert found["MRR"] == widened["MRR"]
 
 
+@pytest.mark.parametrize("policy", ["judged", "intersection", "all"])
+def test_the_queries_that_count(policy):
+    asked, vectors, qrels = example()
+    judged = {**qrels, "unasked": {"d1": 1}, "q0": {"d1": 0}}
+    chunks = in_chunks(vectors)
+    found = quiet(dh.evaluate_corpus)(named(asked), chunks, judged, ["MRR"], queries=policy)
+    scores = asked @ vectors.T
+    run = {
+        f"q{q}": {f"d{d}": score for d, score in enumerate(own)}
+        for q, own in enumerate(scores.tolist())
+    }
+    dense = quiet(dh.evaluate)(judged, run, ["MRR"], queries=policy)
+    assert found.query_ids == dense.query_ids
+    assert found["MRR"].expected == pytest.approx(dense["MRR"].expected, abs=1e-12)
+    assert found.provenance.settings.queries == policy
+
+
 def broken(value):
     _, vectors, _ = example()
     vectors[123, 4] = value
@@ -351,7 +368,7 @@ def test_other_chunks_of_the_same_documents_the_second_time():
 @pytest.mark.parametrize(
     ("queries", "options", "words"),
     [
-        (7, {}, "queries must be a pair"),
+        (7, {}, "query_embeddings must be a pair"),
         ((["q0"], np.zeros((2, 24), "f4")), {}, "each of the 2 queries once"),
         ((["q0"], np.zeros(24, "f4")), {}, r"\[Q×D\]"),
         ((["q0"], np.full((1, 24), np.nan, "f4")), {}, "queries.* is nan"),
@@ -428,11 +445,11 @@ def test_two_stages_are_both_exact(candidates, as_tensor):
     ("change", "words"),
     [
         (
-            {"queries": (["q0"], np.ones((1, 24), bool))},
+            {"query_embeddings": (["q0"], np.ones((1, 24), bool))},
             "query_ids, first_embeddings, second_embeddings",
         ),
         (
-            {"queries": (["q0"], np.ones((1, 24), bool), np.ones((2, 24), "f4"))},
+            {"query_embeddings": (["q0"], np.ones((1, 24), bool), np.ones((2, 24), "f4"))},
             "1 queries .*embeddings.* 2 ",
         ),
         ({"candidates": 0}, "candidates must be"),
@@ -443,7 +460,7 @@ def test_two_stages_are_both_exact(candidates, as_tensor):
 def test_wrong_stages_are_refused(change, words):
     asked, vectors, qrels = example()
     given = {
-        "queries": ([f"q{q}" for q in range(4)], asked > 0, asked),
+        "query_embeddings": ([f"q{q}" for q in range(4)], asked > 0, asked),
         "chunks": [(ids, part > 0, part) for ids, part in in_chunks(vectors)],
         "qrels": qrels,
         "measures": ["MRR"],

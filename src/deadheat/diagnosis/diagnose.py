@@ -158,8 +158,8 @@ def diagnose(
     ----------
     qrels, run, measures, **options
         As for `deadheat.evaluate`; the accepted options are `tie_break`, `queries` and
-        `score_dtype`. ``diagnose(run)``, without judgements, describes only the tie groups and
-        the number grid.
+        the precision that scores are rounded to. ``diagnose(run)``, without judgements, describes
+        only the tie groups and the number grid.
     tolerance
         Largest change of the expected value, and largest range, that a sufficient format may have.
     worst

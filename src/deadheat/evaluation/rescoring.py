@@ -42,7 +42,7 @@ class Rescoring:
 
 @emits_warnings
 def evaluate_rescoring(
-    queries: tuple[Sequence[object], Matrix, Matrix],
+    query_embeddings: tuple[Sequence[object], Matrix, Matrix],
     chunks: Chunks,
     qrels: QrelsLike,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
@@ -63,7 +63,7 @@ def evaluate_rescoring(
 
     Parameters
     ----------
-    queries
+    query_embeddings
         ``(query_ids, first_embeddings, second_embeddings)``.
     chunks
         Chunks ``(document_ids, first_embeddings, second_embeddings)``: an iterable that can be
@@ -93,11 +93,11 @@ def evaluate_rescoring(
     check_fork()
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
-        (ids, coarse, finer), (first_kind, second_kind) = queries, similarity
+        (ids, coarse, finer), (first_kind, second_kind) = query_embeddings, similarity
     except (TypeError, ValueError):
         raise InputError(
-            "queries must be (query_ids, first_embeddings, second_embeddings), and similarity a "
-            "pair"
+            "query_embeddings must be (query_ids, first_embeddings, second_embeddings), and "
+            "similarity a pair"
         ) from None
     one = Products.of(coarse, first_kind, "native")
     two = Products.of(finer, second_kind, "native")

@@ -63,8 +63,8 @@ class RelevanceEvaluator:
         View to return: ``"expected"``, ``"best"``, ``"worst"``, ``"range"``, ``"std"``,
         ``"bias"``, or ``"oblivious"``, which is the value of the original.
     **options
-        `tie_tolerance`, `nan` and `score_dtype` as for `deadheat.evaluate`. The original casts
-        scores to float32; with ``score_dtype="float32"`` every view has the ties that this makes.
+        Other fields of `deadheat.EvalSettings`. The original casts scores to float32; if scores
+        are rounded to ``"float32"`` first, every view has the ties that this makes.
 
     Examples
     --------

@@ -293,6 +293,7 @@ def list_shared(
     query_ids: list[str],
     doc_ids: Sequence[str],
     *,
+    queries: str = "judged",
     with_judged: bool,
 ) -> tuple[JudgedLists, Ints, list[Remark]]:
     """Find the judged documents in lists that all have the same documents in the same order.
@@ -303,7 +304,7 @@ def list_shared(
     offsets = np.arange(len(query_ids) + 1, dtype=np.int64) * len(doc_ids)
     documents = SharedDocuments(id_column(doc_ids))
     run = Run(source, query_ids, offsets, np.empty(0), documents, complete=True)
-    lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
+    lists, remarks = list_judged(judgements, run, queries=queries, with_judged=with_judged)
     index = np.array([run.query_index.get(query, -1) for query in lists.query_ids], np.int64)
     return lists, index, remarks
 

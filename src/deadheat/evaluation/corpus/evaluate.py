@@ -35,6 +35,7 @@ from deadheat.formats import Judgements, QrelsLike, query_names, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.scoring import Matrix, Product, Products
+from deadheat.settings import EvalSettings, QueryPolicy
 from deadheat.ties import (
     Counts,
     Floats,
@@ -57,7 +58,7 @@ The scores are ``[queries, documents]``.
 
 @emits_warnings
 def evaluate_corpus(
-    queries: tuple[Sequence[object], Matrix],
+    query_embeddings: tuple[Sequence[object], Matrix],
     chunks: Chunks,
     qrels: QrelsLike,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
@@ -65,6 +66,7 @@ def evaluate_corpus(
     similarity: Product = "dot",
     regime: Literal["native", "hps"] = "native",
     exact_ties: bool = False,
+    queries: QueryPolicy = "judged",
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Result:
@@ -76,7 +78,7 @@ def evaluate_corpus(
 
     Parameters
     ----------
-    queries
+    query_embeddings
         ``(query_ids, embeddings)``: names, and ``[queries, width]`` as an array or a torch tensor.
     chunks
         Chunks ``(document_ids, embeddings)``, or ``(document_ids, embeddings, positions)`` if the
@@ -98,6 +100,9 @@ def evaluate_corpus(
     exact_ties
         Count the distinct scores of all documents for ``provenance.scores``, which needs memory
         for all of them. Otherwise ``provenance.scores`` is about tie groups with a judged document.
+    queries
+        Which queries are averaged, as for `deadheat.evaluate`. The other options of an evaluation
+        do not apply: documents have no ranks, and ties are exact, in the order of the corpus.
     engine
         Where shards are counted. Default: this process. The workers of a
         `deadheat.engines.cluster.RayCluster` open a shard each. The result is bit-identical for
@@ -143,9 +148,10 @@ def evaluate_corpus(
     check_fork()
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
-        ids, embeddings = queries
+        ids, embeddings = query_embeddings
     except (TypeError, ValueError):
-        raise InputError("queries must be a pair (query_ids, embeddings)") from None
+        raise InputError("query_embeddings must be a pair (query_ids, embeddings)") from None
+    settings = EvalSettings(queries=queries)
     if regime not in ("native", "hps"):
         raise InputError(f"unknown regime {regime!r} of embeddings; choose native or hps")
     products = Products.of(embeddings, similarity, regime)
@@ -156,7 +162,10 @@ def evaluate_corpus(
         )
     shards = open_shards(chunks, is_local=engine is None or isinstance(engine, LocalEngine))
     corpus = Corpus(products, query_names(ids, products.n_queries), shards, engine)
-    return evaluate_shards(corpus, judgements, parsed, exact_ties=exact_ties, progress=progress)[0]
+    result, _ = evaluate_shards(
+        corpus, judgements, parsed, settings, exact_ties=exact_ties, progress=progress
+    )
+    return result
 
 
 @dataclass(frozen=True)
@@ -174,6 +183,7 @@ def evaluate_shards(
     corpus: Corpus,
     judgements: Judgements,
     measures: Sequence[Measure],
+    settings: EvalSettings | None = None,
     *,
     exact_ties: bool = False,
     on_block: BlockCallback | None = None,
@@ -196,9 +206,14 @@ def evaluate_shards(
 
         # Score the judged documents.
         with_judged = any(measure.needs_judged for measure in measures)
-        names = list(scan.position)
+        settings = settings or EvalSettings()
         lists, row, remarks = list_shared(
-            judgements, "corpus", corpus.query_ids, names, with_judged=with_judged
+            judgements,
+            "corpus",
+            corpus.query_ids,
+            list(scan.position),
+            queries=settings.queries,
+            with_judged=with_judged,
         )
         position = np.array(list(scan.position.values()))[lists.position]
         n_judged = sum(len(chunk.positions) for chunk in scan.judged)
@@ -237,6 +252,7 @@ def evaluate_shards(
     provenance = Provenance(
         "corpus",
         judgements.source,
+        settings,
         scoring=products.provenance(),
         scores=ScoreFacts(sum(sizes), len(sizes), max(sizes, default=0), not exact_ties),
         versions=versions(),
