@@ -62,7 +62,7 @@ test-uncompiled:
 	find build/uncompiled/source -name '*.so' -delete
 	CC=false build/uncompiled/bin/$(INSTALL) build/uncompiled/source $(QUICK_NEEDS)
 	build/uncompiled/bin/deadheat --version | grep -q numpy
-	build/uncompiled/bin/python -m pytest -n 2 $(QUICK)
+	build/uncompiled/bin/python -m pytest -n 2 $(QUICK) tests/test_comparison.py tests/test_diagnosis.py
 
 # Quick tests with the installed Pythons that `make test` and the two targets above do not use.
 pythons:
