@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 
-import ir_measures
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 import deadheat as dh
 from deadheat.measures import MEASURES
+
+ir_measures = pytest.importorskip("ir_measures")
 
 ALIASES = [
     # the paper's own

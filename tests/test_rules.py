@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ir_measures
 import numpy as np
 import pytest
-import pytrec_eval
 from hypothesis import given, settings, strategies as st
 
 import deadheat as dh
+
+ir_measures = pytest.importorskip("ir_measures")
+pytrec_eval = pytest.importorskip("pytrec_eval")
 
 ids = st.text(st.sampled_from("aB1é~_-"), min_size=1, max_size=3)
 scores = st.sampled_from([0.0, 0.5, 0.5000000001, 1.0, 1.00000000001, -1.0, 1e39, 7.0])
