@@ -14,7 +14,12 @@ from hypothesis import given, settings, strategies as st
 import deadheat as dh
 from deadheat.measures import DCG, MEASURES, RBP
 from deadheat.measures.dcg import discount_integrals
-from deadheat.measures.large_groups import log_passing, sampled_places, stopping_moments
+from deadheat.measures.large_groups import (
+    first_relevant_moments,
+    log_passing,
+    sampled_places,
+    stopping_mean,
+)
 from deadheat.measures.linear import LinearMeasure, prefix_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
@@ -80,17 +85,22 @@ def test_err_of_thousands_of_relevant_documents_takes_a_moment():
     assert value.worst < value.expected < value.best
 
 
-def passing_chances(size: int, stopping: list[float], places: int) -> np.ndarray:
-    """Chances to pass t documents of a group, as `expected_reciprocal_rank_views` defines them."""
-    t = np.arange(places + 1)
-    passing = (t <= size - len(stopping)).astype(np.float64)
-    for n, rho in enumerate(stopping, start=size - len(stopping)):
-        added = t[1:] * (1 - rho) * passing[:-1]
-        passing[1:] = ((n + 1 - t[1:]) * passing[1:] + added) / (n + 1)
-    return passing
+def stopping_chances(size: int, stopping: list[float], places: int) -> np.ndarray:
+    """Chances to stop at each place of a group, by adding one document at a random place."""
+    t = np.arange(places)
+    other = size - len(stopping)
+    passing, stops = (t <= other).astype(np.float64), np.zeros(places)
+    for n, rho in enumerate(stopping, start=other):
+        kept = t[1:] * (1 - rho)
+        earlier = kept * stops[:-1]
+        stops = (rho * passing + np.maximum(n - t, 0) * stops) / (n + 1)
+        stops[1:] += earlier / (n + 1)
+        later = np.maximum(n + 1 - t[1:], 0) * passing[1:]
+        passing[1:] = (later + kept * passing[:-1]) / (n + 1)
+    return stops
 
 
-@pytest.mark.parametrize("above", [0, 5, 3_000])
+@pytest.mark.parametrize("above", [0, 5, 3_000, 10**9])
 @pytest.mark.parametrize(
     ("size", "count"), [(5_000, 1), (5_000, 40), (20_000, 100), (3_000, 2_990)]
 )
@@ -98,13 +108,64 @@ def passing_chances(size: int, stopping: list[float], places: int) -> np.ndarray
 def test_sampled_places_give_the_sum_over_all_places(above, size, count, places):
     """The relative error of the quadrature that MRR and ERR use in large groups is below 1e-12."""
     places = min(places or size, size)
-    for stopping in ([1.0] * count, np.random.default_rng(0).choice([0.1, 0.5, 0.9], count)):
-        passing = passing_chances(size, list(stopping), places)
-        stops, value = passing[:-1] - passing[1:], 1 / (above + np.arange(places) + 1)
+    value = 1 / (above + np.arange(places) + 1)
+    rng = np.random.default_rng(0)
+    for rhos in ([1.0], [0.1, 0.5, 0.9], [1e-9, 3e-9], [1e-9, 0.9]):
+        stopping = rng.choice(rhos, count)
+        stops = stopping_chances(size, stopping, places)
         truth = math.fsum(stops * value)
-        mean, variance = stopping_moments(above, size, places, stopping)
-        assert mean == pytest.approx(truth, rel=1e-12 if count < 50 else 1e-10)
-        assert variance == pytest.approx(math.fsum(stops * value**2) - truth**2, rel=1e-6)
+        assert stopping_mean(above, size, places, stopping) == pytest.approx(truth, rel=1e-12)
+
+
+@pytest.mark.parametrize("above", [0, 3_000, 10**9])
+@pytest.mark.parametrize(("size", "relevant"), [(5_000, 1), (5_000, 3), (9_000, 300), (3_000, 2)])
+@pytest.mark.parametrize("cut", [0, 1_000])
+def test_moments_of_mrr_from_sampled_places_against_whole_numbers(above, size, relevant, cut):
+    places, scale = size - cut, 10**40
+    passing, mean, second = scale, 0, 0  # whole numbers of 1e-40
+    for t in range(min(places, size - relevant + 1)):
+        p = passing * relevant // (size - t)
+        mean += p // (above + 1 + t)
+        second += p // (above + 1 + t) ** 2
+        passing -= p
+    found = first_relevant_moments(above, size, relevant, places)
+    assert found[0] == pytest.approx(mean / scale, rel=1e-12)
+    assert found[1] == pytest.approx((second * scale - mean**2) / scale**2, rel=1e-9)
+
+
+@pytest.mark.parametrize("above", [0, 10**6])
+@pytest.mark.parametrize(("size", "cutoff"), [(10_000, 10_000), (10_000, 2_000), (40, 30)])
+@pytest.mark.parametrize("max_grade", [4, 10, 20, 30, 100, 500])
+def test_err_of_one_document_of_a_low_grade(above, size, cutoff, max_grade):
+    """Every place is as likely as any other, whatever the probability to stop."""
+    name = f"ERR(max_grade={max_grade})@{above + cutoff}"
+    found = dh.evaluation.evaluate_groups(groups_of([above], [size], [[1]]), [name])[name]
+    truth = math.fsum(1 / (above + 1 + t) for t in range(cutoff)) / size * 0.5**max_grade
+    assert found.expected == pytest.approx(truth, rel=1e-13, abs=0)
+
+
+@pytest.mark.parametrize("places", [1, 7, 12, 60])
+@pytest.mark.parametrize("other", [0, 3, 50])
+def test_err_of_low_grades_against_rationals(places, other):
+    grades = [30, 25, 10, 10, 2, 2, 1, 1, 1]
+    size = len(grades) + other
+    places = min(places, size)
+    passing = [Fraction(1)] + [Fraction(0)] * len(grades)  # elementary symmetric polynomials
+    for grade in grades:
+        kept = 1 - Fraction(2**grade - 1, 2**30)
+        passing = [1, *(p + kept * e for p, e in zip(passing[1:], passing, strict=False))]
+    # With the other documents, which never stop the reader.
+    passed = [
+        sum(e * math.comb(other, t - n) for n, e in enumerate(passing) if n <= t)
+        / math.comb(size, t)
+        for t in range(places + 1)
+    ]
+    truth = float(sum((passed[t] - passed[t + 1]) / (4 + t) for t in range(places)))
+    name = f"ERR(max_grade=30)@{3 + places}"
+    found = dh.evaluation.evaluate_groups(groups_of([3], [size], [grades]), [name])[name]
+    assert found.expected == pytest.approx(truth, rel=1e-14)
+    stopping = (2.0 ** np.array(grades) - 1) / 2**30
+    assert stopping_mean(3, size, places, stopping) == pytest.approx(truth, rel=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.measures.base import Example, Measure, exp_gain
 from deadheat.measures.kernel import group_arrays, rule_order, run_kernel
-from deadheat.measures.large_groups import stopping_moments
+from deadheat.measures.large_groups import stopping_mean
 from deadheat.measures.parameters import parameter
 from deadheat.ties import Floats, Ints, TieGroups
 
 _MOST_STEPS = 1 << 18
-"""Groups with more places times documents are approximated by `stopping_moments`."""
+"""Groups with more places times documents are approximated by `stopping_mean`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,14 +77,17 @@ def expected_reciprocal_rank_views(
     stopping: Floats,
     depth: Ints,
     most_steps: int,
-    passing: Floats,
+    stopped: Floats,
     out: Floats,
 ) -> None:
     """Compute the views of ERR, without the variance.
 
-    ``P_t``, the probability not to stop at ``t`` documents of a group, is the mean of ``Π (1 − ρ)``
-    over its subsets of size t. Adding a document to a group of n gives
-    ``P_t ← ((n + 1 − t)·P_t + t·(1 − ρ)·P_{t−1}) / (n + 1)``.
+    ``Q_t``, the probability to stop at one of ``t`` documents of a group, is the mean of
+    ``1 − Π (1 − ρ)`` over its subsets of size t. Adding a document to a group of n gives
+    ``Q_t ← ((n + 1 − t)·Q_t + t·(ρ + (1 − ρ)·Q_{t−1})) / (n + 1)``. The sum over the places,
+    ``Σ_{t<T} (Q_{t+1} − Q_t)/(c + t + 1)``, is computed as
+    ``Q_T/(c + T) + Σ_{0<t<T} Q_t/((c + t)(c + t + 1))``. No term is negative, so that small
+    probabilities keep all digits.
 
     Parameters
     ----------
@@ -93,9 +96,9 @@ def expected_reciprocal_rank_views(
     stopping
         Per document: ``ρ``, sorted from high to low inside a group.
     most_steps
-        A group with more places times documents is computed by `stopping_moments`.
-    passing
-        Buffer for ``P_t``.
+        A group with more places times documents is computed by `stopping_mean`.
+    stopped
+        Buffer for ``Q_t``.
     """
     for q in range(len(depth)):
         limit = depth[q]
@@ -121,24 +124,25 @@ def expected_reciprocal_rank_views(
                 before *= 1.0 - stopping[i]
             places = min(limit - c, g)
             if places > 0 and places * n > most_steps:
-                expected += (
-                    reached
-                    * stopping_moments(
-                        c, g, places, [stopping[i] for i in range(first, last) if stopping[i] > 0]
-                    )[0]
+                expected += reached * stopping_mean(
+                    c, g, places, [stopping[i] for i in range(first, last) if stopping[i] > 0]
                 )
             elif places > 0:
-                # First the documents that never stop the reader; no subset is larger.
+                # First the documents that never stop the reader.
                 for t in range(places + 1):
-                    passing[t] = 1.0 if t <= g - n else 0.0
+                    stopped[t] = 0.0
                 for i in range(first, last):
-                    seen = g - n + (i - first) + 1.0
-                    kept = 1.0 - stopping[i]
-                    for j in range(places):
-                        t = places - j
-                        passing[t] = ((seen - t) * passing[t] + t * kept * passing[t - 1]) / seen
-                for t in range(places):
-                    expected += reached * (passing[t] - passing[t + 1]) / (c + 1 + t)
+                    seen = g - n + (i - first) + 1
+                    rho = stopping[i]
+                    most = min(places, seen)  # no subset is larger
+                    for j in range(most):
+                        t = most - j
+                        added = t * (rho + (1.0 - rho) * stopped[t - 1])
+                        stopped[t] = ((seen - t) * stopped[t] + added) / seen
+                value = stopped[places] / (c + places)
+                for t in range(1, places):
+                    value += stopped[t] / ((c + t + 0.0) * (c + t + 1))
+                expected += reached * value
             reached = passed
         reached = 1.0
         for j in range(in_groups[in_queries[q]], in_groups[in_queries[q + 1]]):

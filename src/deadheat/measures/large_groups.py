@@ -22,10 +22,28 @@ _BLOCK = 1 << 20
 _MIDPOINT = (-1 / 24, 7 / 5760, -31 / 967680, 127 / 154828800, -73 / 3503554560)
 
 
-def stopping_moments(
-    above: int, size: int, places: int, stopping: Sequence[float]
+def first_relevant_moments(
+    above: int, size: int, relevant: int, places: int
 ) -> tuple[float, float]:
-    """Return the mean and variance of 1/rank at which a reader stops in a large group, 0 if never.
+    """Return the mean and variance of 1/rank of the first relevant document of a large group.
+
+    The same sums as in `reciprocal_rank_moments`, over sampled places.
+    """
+    scale = size / relevant
+    count = min(places, size - relevant + 1)
+    t, weight = sampled_places(int(min(count, np.ceil(42 * scale) + 1)), above, scale)
+    middle = min((size - relevant) // (relevant + 1), places - 1)
+    value = 1 / (above + t + 1.0)
+    distance = (middle - t) * value / (above + middle + 1.0)
+    p = weight * np.exp(log_passing(t, size, relevant)) * relevant / (size - t)
+    within, mean, first = p.sum(), (p * value).sum(), (p * distance).sum()
+    outside = np.exp(log_passing(np.array([places]), size, relevant))[0]
+    spread = (p * distance * distance).sum() - first * first / within
+    return float(mean), float(max(spread + outside * mean * (mean / within), 0.0))
+
+
+def stopping_mean(above: int, size: int, places: int, stopping: Sequence[float]) -> float:
+    """Return the mean of 1/rank at which a reader stops in a large group, 0 if never.
 
     Let ``q_n`` be the probability to stop at the relevant document that follows ``n`` others, and
     ``h_n(t)`` the probability that ``n`` of the ``r`` relevant ones are among the first ``t``
@@ -37,25 +55,23 @@ def stopping_moments(
     above, size, places
         Numbers of documents above the group and in it, and of its places that count.
     stopping
-        Per relevant document: the probability that the reader stops there (1 for MRR).
+        Per relevant document: the probability that the reader stops there.
     """
     r = len(stopping)
     if not r:
-        return 0.0, 0.0
+        return 0.0
     rho = np.array(stopping, np.float64)
     scale = size / rho.sum()
     t, weight = sampled_places(int(min(places, np.ceil(42 * scale) + 1)), above, scale)
     q = _stops_at(rho)
-    mean = second = 0.0
+    left = q * (r - np.arange(len(q)))
+    mean = 0.0
     step = max(1, _BLOCK // len(q))
     for i in range(0, len(t), step):
-        place, n = t[i : i + step], np.arange(len(q))
-        stops = (_relevant_among(place, size, r, len(q)) * q * (r - n)).sum(axis=1)
-        value = 1 / (above + place + 1.0)
-        part = weight[i : i + step] * stops / (size - place) * value
-        mean += float(part.sum())
-        second += float((part * value).sum())
-    return mean, max(second - mean * mean, 0.0)
+        place = t[i : i + step]
+        stops = (_relevant_among(place, size, r, len(q)) * left).sum(axis=1) / (size - place)
+        mean += float((weight[i : i + step] * stops / (above + place + 1.0)).sum())
+    return mean
 
 
 def sampled_places(count: int, above: int, scale: float) -> tuple[Ints, Floats]:
@@ -127,18 +143,23 @@ def _stops_at(stopping: Floats) -> Floats:
     """Return the probabilities to stop at the first, second … relevant document in random order.
 
     Negligible ones are left out: the probability not to stop at ``n`` of them is at most
-    ``(1 − mean)^n``.
+    ``(1 − mean)^n``. The others are computed by adding one document at a time, at a random place
+    among those `seen` before: at place ``n``, later or earlier. No term is negative.
     """
     r, mean = len(stopping), stopping.mean()
     count = r if mean == 0 else min(r, int(np.ceil(37 / mean)) + 1)
     if (stopping == stopping[0]).all():
         return np.asarray(stopping[0] * np.power(1 - stopping[0], np.arange(count)))
-    n = np.arange(count + 1)
-    passing = (n == 0).astype(np.float64)
+    n = np.arange(count)
+    passing, stops = (n == 0).astype(np.float64), np.zeros(count)
     for seen, rho in enumerate(stopping):
-        added = n[1:] * (1 - rho) * passing[:-1]
+        kept = n[1:] * (1 - rho)
+        added = rho * passing
+        added[1:] += kept * stops[:-1]
+        stops = (added + np.maximum(seen - n, 0) * stops) / (seen + 1)
+        added = kept * passing[:-1]
         passing[1:] = (np.maximum(seen + 1 - n[1:], 0) * passing[1:] + added) / (seen + 1)
-    return np.asarray(passing[:-1] - passing[1:])
+    return stops
 
 
 def _relevant_among(t: Ints, size: int, relevant: int, count: int) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from deadheat.measures.base import BinaryMeasure, Example, RankWeights
 from deadheat.measures.kernel import relevant_groups, run_kernel
-from deadheat.measures.large_groups import stopping_moments
+from deadheat.measures.large_groups import first_relevant_moments
 from deadheat.ties import Floats, Ints, TieGroups
 
 _MOST_PLACES = 1 << 17
@@ -138,7 +138,7 @@ def first_relevant_views(
                     variance = (1.0 - miss) * miss
                 elif r < g and places > 0:
                     if min(places, g - r + 1, 42 * (g // r)) > _MOST_PLACES:  # e^−42 < 1e−18
-                        mean, variance = stopping_moments(c, g, places, [1.0] * r)
+                        mean, variance = first_relevant_moments(c, g, r, places)
                     else:
                         mean, variance = reciprocal_rank_moments(c, g, r, places)
                 out[0, q] = mean
