@@ -39,7 +39,7 @@ WHOLE = Provenance(
     dataset=DatasetProvenance("c/d", subset="en", split="dev", left_out={"empty queries": 2}),
     model=MODEL,
     scoring=ScoringProvenance("hps", "bf16", "fp32", "cosine", "torch", 2),
-    inputs={"queries": InputFacts(3, truncated=1)},
+    inputs={"queries": InputFacts(3, truncated=1, halved={"0": 2})},
     scores=ScoreFacts(30, 20, 4),
     versions={"deadheat": "0.1.0"},
 )
@@ -53,7 +53,7 @@ def test_json_and_back(provenance):
 def test_every_fact_has_a_name():
     flat = WHOLE.flat()
     assert flat["model.normalised"] == "True"
-    assert flat["inputs.queries.truncated"] == "1"
+    assert flat["inputs.queries.halved.0"] == "2"
     assert "dataset.revision" not in flat  # not known
     assert WHOLE.judgements == "c/d en dev"
     assert replace(WHOLE, dataset=None, qrels="q.txt").judgements == "q.txt"

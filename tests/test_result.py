@@ -545,3 +545,10 @@ def test_a_stored_result_with_an_unknown_rule_is_refused(fact):
     stored["provenance"]["settings"] |= fact
     with pytest.raises(dh.InputError, match="not a stored deadheat result"):
         dh.Result.from_dict(stored)
+
+
+def test_a_result_stored_by_an_older_version_is_read():
+    result = dh.evaluate(QRELS, RUN, "MRR", tie_break="id_desc", score_dtype="bf16")
+    stored = result.to_dict()
+    stored["provenance"] |= stored["provenance"].pop("settings")
+    assert dh.Result.from_dict(stored) == result

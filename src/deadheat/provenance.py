@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from deadheat.errors import InputError
@@ -106,6 +107,8 @@ class InputFacts(Record):
     count: int
     truncated: int = 0
     """Inputs that were cut at the model's `max_length`."""
+    halved: Mapping[str, int] = field(default_factory=dict)
+    """Batches that version 0.1 split: number of the batch → size of a part."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,15 @@ class Provenance(Record):
     label: str | None = None
     """The user's name for the run."""
 
+    @classmethod
+    def from_dict(cls, data: object) -> Provenance:
+        """Read the output of `to_dict`, also of version 0.1, whose settings were fields here."""
+        own = {declared.name for declared in fields(EvalSettings)}
+        if isinstance(data, Mapping) and not own.isdisjoint(data):
+            rest = {name: value for name, value in data.items() if name not in own}
+            data = rest | {"settings": {name: data[name] for name in own & data.keys()}}
+        return super().from_dict(data)
+
     @property
     def judgements(self) -> str | None:
         """Name of the judgements: the dataset if it is known, else their source."""
@@ -190,27 +202,33 @@ def flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str,
 def _read(hint: Any, value: object, name: str) -> Any:
     """Convert a value from JSON to the type that a field declares."""
     origin, arguments = get_origin(hint), get_args(hint)
-    found = f"{value!r:.60}"
     if origin in (Union, types.UnionType):
         present = next(option for option in arguments if option is not type(None))
         return None if value is None else _read(present, value, name)
-    if is_dataclass(hint) and isinstance(value, Mapping):
+    if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, Mapping):
+        known = {declared.name for declared in fields(hint)}
+        if unknown := sorted(map(str, value.keys() - known)):
+            raise _other_version(name, f"an unknown {unknown[0]!r}")
         hints = get_type_hints(hint)
+        given = {key: _read(hints[key], item, f"{name}.{key}") for key, item in value.items()}
         try:
-            return hint(**{key: _read(hints[key], value[key], f"{name}.{key}") for key in value})  # type: ignore[operator]
-        except KeyError as error:
-            found = f"an unknown {error}"
+            return hint(**given)
         except TypeError as error:  # a field is missing
-            found = str(error)
-    elif origin is not None and issubclass(origin, Mapping) and isinstance(value, Mapping):
+            raise _other_version(name, str(error)) from None
+    if origin is not None and issubclass(origin, Mapping) and isinstance(value, Mapping):
         return {str(key): _read(arguments[1], item, f"{name}.{key}") for key, item in value.items()}
-    elif origin is tuple and isinstance(value, list):
+    if origin is tuple and isinstance(value, list):
         return tuple(_read(arguments[0], item, name) for item in value)
-    elif hint is float and type(value) is int and abs(value) < 2**53:
-        return float(value)
-    elif type(value) is hint:
+    if hint is float and type(value) is int:
+        with suppress(OverflowError):
+            return float(value)
+    if isinstance(hint, type) and type(value) is hint:
         return value
-    raise InputError(
-        f"{name} has {found}, which this version of deadheat does not write: read the file with "
-        "the version that wrote it, or evaluate again"
+    raise _other_version(name, f"{value!r:.60}")
+
+
+def _other_version(name: str, what: str) -> InputError:
+    return InputError(
+        f"{name} has {what}, which this version of deadheat does not write: read the file with the "
+        "version that wrote it, or evaluate again"
     )
