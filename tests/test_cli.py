@@ -310,7 +310,7 @@ def test_force_does_not_replace_what_standard_input_reads(folder):
 
 def test_force_replaces_a_page_in_the_folder_of_an_experiment(inputs):
     (inputs / "dir" / "table.md").write_text("old")
-    cli_output.check_output("dir/table.md", force=True, inputs=[Path("dir"), None])
+    cli_output.Output(output="dir/table.md", force=True).check(Path("dir"), None)
 
 
 def test_output_is_written_completely_or_not_at_all(folder, monkeypatch):

@@ -58,8 +58,8 @@ class Output:
         Parameters
         ----------
         inputs
-            Files, folders, patterns and ``name=path`` that the command reads. ``--force`` never
-            replaces one of them.
+            Files, folders, patterns, ``name=path`` and ``-`` (standard input) that the command
+            reads. ``--force`` never replaces one of them.
         """
         path = self.output
         if path is None:
@@ -216,7 +216,9 @@ def output_options(*names: str, percent: bool | None = False) -> Callable[[F], F
 
 def _is_read(target: Path, given: str | Path) -> bool:
     """Return whether an input is or contains a file, also under another name or by a link."""
-    with suppress(OSError, ValueError):  # reading reports the error
+    with suppress(AttributeError, OSError, ValueError):  # reading reports the error
+        if given == "-":
+            return os.path.samestat(os.fstat(sys.stdin.fileno()), target.stat())
         path = given if isinstance(given, Path) else Path(split_name(given).path)
         # The folder of an experiment may also contain tables and pages made from it.
         within = "*/**/*" if (path / "experiment.json").is_file() else "**/*"
