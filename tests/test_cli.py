@@ -186,8 +186,8 @@ BAD = [
     (["eval"], "Missing argument"),
     (["eval", "q"], "Missing argument"),
     (["nope"], "No such command"),
-    (["eval", "q", "nope"], "error: nope: cannot be read (No such file"),
-    (["eval", "nope", "r"], "error: nope: cannot be read (No such file"),
+    (["eval", "q", "nope"], "error: nope: there is no such file"),
+    (["eval", "nope", "r"], "error: nope: there is no such file"),
     (["eval", "q", "x" * 300], "cannot be read"),
     (["eval", "q", "q/x"], "cannot be read"),
     (["eval", "q", "."], "folder"),
@@ -310,7 +310,7 @@ def test_force_does_not_replace_what_standard_input_reads(folder):
 
 def test_force_replaces_a_page_in_the_folder_of_an_experiment(inputs):
     (inputs / "dir" / "table.md").write_text("old")
-    cli_output.check_output("dir/table.md", force=True, inputs=[Path("dir"), None])
+    cli_output.Output(output="dir/table.md", force=True).check(Path("dir"), None)
 
 
 def test_output_is_written_completely_or_not_at_all(folder, monkeypatch):
@@ -467,9 +467,13 @@ def last_lines(*words: str) -> str:
     return " ".join(run(*words).stdout.rpartition("\n\n")[2].split())
 
 
-def test_the_last_lines_say_what_ties_do_and_the_remedy(folder):
+def test_the_last_lines_say_what_ties_do_and_the_remedy(folder, monkeypatch):
     said = last_lines("eval", "q", "r", "o", "-m", "Recall@2", "-m", "MRR")
     assert said.startswith("Ties can move Recall@2 of r by 0.2500;")
+    found = run("check", "q", "r", "-m", "Recall@2").stdout
+    assert " ".join(found[found.index("Remedy") :].split()) in said
+    monkeypatch.setattr("deadheat.cli.findings.SMALL", 0)  # a large file is not read again
+    said = last_lines("eval", "q", "r", "o", "-m", "Recall@2", "-m", "MRR")
     assert "Remedy report the mean over tie orders (0.8750)" in said
     assert "deadheat check q r -m Recall@2" in said
     assert "by 25.00 points" in last_lines("eval", "q", "r", "-m", "Recall@2", "--percent")

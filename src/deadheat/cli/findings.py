@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.cli.output import Output
-from deadheat.diagnosis import choose_regime, describe_remedy, hang
+from deadheat.diagnosis import check_run, choose_regime, describe_remedy, hang
+from deadheat.errors import DeadheatError
 from deadheat.evaluation import Result
 from deadheat.report import describe_systems, most_moved
 from deadheat.tables import number
@@ -16,6 +18,10 @@ from deadheat.tables import number
 if TYPE_CHECKING:
     from deadheat.diagnosis import Diagnosis
     from deadheat.lab.experiment import StoredResult
+
+
+SMALL = 8_000_000
+"""Largest size, in bytes, of a run and its judgements that are read again to find the remedy."""
 
 
 def describe_results(named: Mapping[str, Result], out: Output) -> str:
@@ -32,6 +38,9 @@ def describe_results(named: Mapping[str, Result], out: Output) -> str:
     if all(Path(file).is_file() for file in files):
         command = shlex.join(["deadheat", "check", *files, "-m", summary.measure])
         remedy += f"; for the cause and what removes it: {command}"
+        if sum(Path(file).stat().st_size for file in files) <= SMALL:
+            with suppress(DeadheatError):  # check does not accept all options
+                remedy = check_run(*files, summary.measure, **vars(origin.settings)).remedy
     return f"{said}\n{hang('Remedy', remedy, out.columns)}"
 
 

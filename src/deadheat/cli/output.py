@@ -17,7 +17,7 @@ import click
 
 from deadheat._internal.output import utf8, write_whole
 from deadheat._internal.remarks import Remark, lines
-from deadheat.cli.help import F
+from deadheat.cli.help import Choice, F
 from deadheat.cli.names import split_name
 from deadheat.errors import InputError, printable
 from deadheat.tables import STYLES, Table, render, rich_parts
@@ -58,8 +58,8 @@ class Output:
         Parameters
         ----------
         inputs
-            Files, folders, patterns and ``name=path`` that the command reads. ``--force`` never
-            replaces one of them.
+            Files, folders, patterns, ``name=path`` and ``-`` (standard input) that the command
+            reads. ``--force`` never replaces one of them.
         """
         path = self.output
         if path is None:
@@ -178,7 +178,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "style": click.option(
         "--format",
         "style",
-        type=click.Choice(STYLES),
+        type=Choice(STYLES, {"tex": "latex", "md": "markdown", "txt": "table"}),
         callback=_choose_style,
         help="csv and json have full precision. [default: the ending of the output file, or table]",
     ),
