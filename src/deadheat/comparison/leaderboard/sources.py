@@ -13,7 +13,7 @@ from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.evaluation import name_runs
-from deadheat.formats import RunLike, text_id
+from deadheat.formats import Judgements, RunLike, text_id
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -65,8 +65,15 @@ def find_runs(
 
     A file outside of the folder `inside` is an error.
     """
-    given = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
+    if isinstance(runs, (str, os.PathLike)) or not isinstance(runs, Iterable):
+        given = [runs]
+    else:
+        given = list(runs)
     for run in given:
+        if isinstance(run, Judgements):
+            raise InputError(
+                "runs are needed, not judgements; give both in this order: leaderboard(qrels, runs)"
+            )
         if not isinstance(run, (str, os.PathLike)):
             raise InputError(
                 f"a run must be a path, or have a name ({{name: run}}), but one is a "
