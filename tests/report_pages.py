@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import deadheat as dh
 from deadheat.cli import main
+from deadheat.cli.pages import compare_collection
 from deadheat.report.page import Collection, System, render_page
 
 HOSTILE = (
@@ -62,4 +63,4 @@ def compared_page(*results: dh.Result) -> str:
     """The page of results under numbers, compared in their first measures."""
     systems = [System(result, {"system": str(i)}) for i, result in enumerate(results)]
     measures = [measure for result in results for measure in result.views]
-    return render_page([Collection("c", systems).compare(measures)])
+    return render_page([compare_collection(Collection("c", systems), measures)])

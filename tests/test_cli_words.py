@@ -48,6 +48,9 @@ def test_a_mistyped_file_is_suggested(folder):
     ("given", "same"),
     [
         (("--score-precision", "fp32"), ("--score-dtype", "float32")),
+        (("--tie-break", "trec_eval"), ("--tie-break", "id_desc")),
+        (("--format", "tex"), ("--format", "latex")),
+        (("--format", "md"), ("--format", "markdown")),
     ],
 )
 def test_other_names_of_choices(folder, given, same):

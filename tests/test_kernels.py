@@ -16,7 +16,7 @@ from deadheat.evaluation import views_of
 from deadheat.formats import Run
 from deadheat.measures import MEASURES
 from deadheat.measures.base import Example
-from deadheat.measures.kernel import VIEWS, is_compiled, run_kernel
+from deadheat.measures.kernel import KERNEL_VIEWS, is_compiled, run_kernel
 from deadheat.measures.linear import CountingMeasure, linear_views
 from deadheat.ties import BACKEND, build_groups
 from deadheat.ties.lists import list_labelled
@@ -61,7 +61,7 @@ def test_a_query_alone_is_evaluated_as_among_others():
     together = dh.evaluate_arrays(grades, scores, measures)
     alone = [dh.evaluate_arrays(grades[[q]], scores[[q]], measures) for q in range(len(scores))]
     for measure, views in together.views.items():
-        for name in VIEWS:
+        for name in KERNEL_VIEWS:
             if (values := getattr(views, name)) is not None:
                 ones = [getattr(one.views[measure], name)[0] for one in alone]
                 np.testing.assert_array_equal(values, ones, err_msg=f"{measure} {name}")

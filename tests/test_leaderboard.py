@@ -668,6 +668,11 @@ def test_runs_are_files_folders_and_patterns(folder):
     assert names == set(NAMES)
 
 
+def test_judgements_are_not_accepted_as_runs():
+    with pytest.raises(dh.InputError, match="runs are needed, not judgements"):
+        dh.leaderboard({"a": {"d": 1.0}}, dh.read_qrels({"q": {"d": 1}}))
+
+
 def test_a_path_with_brackets_that_exists_means_itself(folder):
     Path("runs/a[lph]a.run").write_text(Path("runs/alpha.run").read_text())
     assert [s.name for s in run_sources(["runs/a[lph]a.run"])] == ["a[lph]a"]

@@ -21,7 +21,7 @@ from report_pages import (
 import deadheat as dh
 from deadheat._internal.remarks import note, warning
 from deadheat.cli import output as cli_output
-from deadheat.cli.pages import group_results
+from deadheat.cli.pages import compare_collection, group_results
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.evaluation import read_results
 from deadheat.provenance import Provenance
@@ -119,7 +119,7 @@ def two_systems(first: dict, second: dict, *measures: str) -> Collection:
         System(result, {"system": name})
         for name, result in zip(("one", "two"), results, strict=True)
     ]
-    return Collection("c", systems).compare(list(results[0].views))
+    return compare_collection(Collection("c", systems), list(results[0].views))
 
 
 def leading(page: str) -> str:
@@ -305,7 +305,7 @@ def test_every_pair_has_a_verdict(tmp_path):
     qrels, *runs = write_inputs(tmp_path)
     results = [evaluated(dh.read_qrels(qrels), dh.read_run(run), ["MRR"]) for run in runs]
     systems = [System(result, {"system": str(i)}) for i, result in enumerate(results)]
-    collection = Collection("c", systems).compare(list(results[0].views))
+    collection = compare_collection(Collection("c", systems), list(results[0].views))
     page, pairs = render_page([collection]), collection.comparison.pairs
     verdicts = re.search(r'aria-label="Verdicts in MRR".*?</table>', page, re.DOTALL)[0]
     for row in pairs.to_dicts():

@@ -19,6 +19,7 @@ from quiet import quiet
 from report_pages import HOSTILE, deadheat, evaluated, write_inputs
 
 import deadheat as dh
+from deadheat.cli.pages import compare_collection
 from deadheat.report.page import Collection, System, render_page
 from deadheat.report.page.leaderboard import render_leaderboards
 
@@ -147,7 +148,7 @@ def collection(*runs: dict, measures: tuple[str, ...] = ("MRR",), name: str = "c
         for i, (result, run) in enumerate(zip(results, runs, strict=True))
     ]
     shown = Collection(name, systems, dh.read_qrels(qrels))
-    return shown.compare(list(results[0].views))
+    return compare_collection(shown, list(results[0].views))
 
 
 TIED, SHARP, WRONG = {"x": 1.0, "y": 1.0}, {"x": 1.0, "y": 0.5}, {"x": 0.5, "y": 1.0}
@@ -221,7 +222,7 @@ def test_of_many_systems_open_pairs_are_left_out(show):
         System(dh.evaluate_arrays(relevance, own, ["MAP"]), {"system": f"system {i}"})
         for i, own in enumerate(scores)
     ]
-    whole = Collection("fifty", systems).compare(list(systems[0].result.views))
+    whole = compare_collection(Collection("fifty", systems), list(systems[0].result.views))
     browser = show(render_page([whole]))
     first = texts_of(browser, ".leading tbody th")
     assert len(first) == 50 and texts_of(browser, ".intervals tbody th") == first
@@ -528,7 +529,7 @@ def test_systems_may_differ_in_queries_and_measures(show):
     both = evaluated(qrels, run, ["MRR", "MAP"])
     half = evaluated({"a": {"x": 1}}, {"a": run["a"]}, ["Recall@5"])
     systems = [System(both, {"system": "both"}), System(half, {"system": "half"})]
-    one_ = Collection("one", systems).compare([*both.views, *half.views])
+    one_ = compare_collection(Collection("one", systems), [*both.views, *half.views])
     browser = show(render_page([one_]))
     assert text_of(browser, "#count").startswith("2 of 2")
     assert "Not compared: the systems have no measure" in text_of(browser, "#comparison")

@@ -87,6 +87,7 @@ def test_getitem_of_what_was_not_evaluated(result):
         result["mmr"]
     for name in ("nDCG@10", "mmr", "", 5, None, dh.MRR @ 10):
         assert name not in result
+        assert result.get(name) is None and result.get(name, 0) == 0
 
 
 # Not \r: before Python 3.13 csv does not quote it unless it ends the lines.
@@ -487,6 +488,8 @@ def test_plot_and_report(tmp_path, result):
         dh.write_report(result, tmp_path / "x.html", runs=[RUN])
     with pytest.raises(dh.InputError, match="1 results, but 2 runs"):
         dh.write_report(result, tmp_path / "x.html", qrels=QRELS, runs=[RUN, RUN])
+    with pytest.raises(dh.InputError, match="results of evaluate are needed, not a Judgements"):
+        dh.write_report(dh.read_qrels(QRELS), tmp_path / "x.html")
     with pytest.raises(dh.InputError, match="no result to report"):
         dh.write_report([], tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()

@@ -357,7 +357,7 @@ def test_a_run_of_other_queries_is_refused_in_parts_too(tmp_path):
 
 
 def test_a_part_can_be_sent_to_another_process():
-    part = folders.Part(3, ["q1"], 1, 2)
+    part = folders.FolderPart(3, ["q1"], 1, 2)
     assert pickle.loads(pickle.dumps(part)) == part
 
 

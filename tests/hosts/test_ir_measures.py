@@ -114,7 +114,7 @@ RUN = {"q1": dict.fromkeys("abcd", 0.5), "q2": {"a": 1.0, "b": 1.0, "c": 0.0}, "
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-@pytest.mark.parametrize("prefix", ours.VIEWS)
+@pytest.mark.parametrize("prefix", ours.VIEW_PREFIXES)
 def test_every_view_of_every_measure_is_there_and_is_that_of_evaluate(measure, prefix):
     name = f"{prefix}_{ours._host_names(measure)[-1]}"
     if name == "Std_ERR":
@@ -126,7 +126,7 @@ def test_every_view_of_every_measure_is_there_and_is_that_of_evaluate(measure, p
     result = dh.evaluate(
         JUDGED, RUN, [parsed.measure], tie_break=ours.tie_rule(parsed.measure), queries="all"
     )
-    view = ours.VIEWS[prefix]
+    view = ours.VIEW_PREFIXES[prefix]
     assert irm.calc_aggregate([parsed], JUDGED, RUN)[parsed] == pytest.approx(
         getattr(result[parsed.measure], view), abs=1e-12
     )

@@ -26,7 +26,7 @@ from mteb_tasks import (  # noqa: E402
 import deadheat as dh  # noqa: E402
 from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
 from deadheat.integrations.mteb import evaluate, tie_aware, tie_aware_cache, wrap  # noqa: E402
-from deadheat.integrations.mteb.scores import VIEWS, measure_names, tie_rule  # noqa: E402
+from deadheat.integrations.mteb.scores import VIEW_SUFFIXES, measure_names, tie_rule  # noqa: E402
 from deadheat.integrations.precision import regime_view  # noqa: E402
 
 # What the host warns about is its own.
@@ -256,7 +256,7 @@ class TestKeys:
             f"{n}_expected" for n in names
         }
         for name in names:
-            views = {view: scores[f"{name}_{view}"] for view in VIEWS}
+            views = {view: scores[f"{name}_{view}"] for view in VIEW_SUFFIXES}
             mtebs = views["expected"] + views["bias"]
             assert mtebs == pytest.approx(scores[name], abs=6e-6)  # MTEB rounds to five digits
             assert views["worst"] <= views["expected"] + 1e-12
@@ -476,7 +476,7 @@ class TestWholeCorpus:
         names = measure_names((1, 5, 20))
         whole = quiet(dh.evaluate)(data["relevant_docs"], lists, names, queries="all")
         for name in names:
-            for key, view in VIEWS.items():
+            for key, view in VIEW_SUFFIXES.items():
                 if key != "bias":
                     truth = getattr(whole[name], view)
                     assert scores[f"{name}_{key}"] == pytest.approx(truth, abs=1e-12), (name, key)

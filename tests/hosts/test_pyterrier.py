@@ -34,14 +34,14 @@ def system():
 
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_an_experiment_reports_every_view(batch_size):
-    names = {prefix: getattr(ours, f"{prefix}_nDCG") @ 2 for prefix in ours.VIEWS}
+    names = {prefix: getattr(ours, f"{prefix}_nDCG") @ 2 for prefix in ours.VIEW_PREFIXES}
     [row] = pt.Experiment(
         [system()], TOPICS, LABELS, [*names.values()], names=["x"], batch_size=batch_size
     ).to_dict("records")
     result = quiet(dh.evaluate)(QRELS, RUN, "nDCG@2", tie_break="pytrec_eval")
     assert result["nDCG@2"].queries == 3
     # PyTerrier takes the mean over queries of whatever a measure gives, of tie stds too.
-    for prefix, view in ours.VIEWS.items():
+    for prefix, view in ours.VIEW_PREFIXES.items():
         mean = result.per_query[view].mean()
         assert row[f"{prefix}_nDCG@2"] == pytest.approx(mean), view
     assert row["Std_nDCG@2"] > result["nDCG@2"].std > 0

@@ -16,7 +16,7 @@ from deadheat.errors import InputError
 from deadheat.evaluation import (
     DEFAULT_MEASURES,
     Result,
-    evaluate_runs as run_all,
+    evaluate_runs,
     name_results,
     name_runs,
 )
@@ -147,7 +147,7 @@ comparison_options = gather(
 run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 
 
-def evaluate_runs(
+def evaluate_run_files(
     qrels: str,
     runs: Sequence[str],
     measures: Sequence[str | Measure],
@@ -162,7 +162,9 @@ def evaluate_runs(
     parsed = parse_measures(measures or DEFAULT_MEASURES)
     judgements = read_qrels(qrels)
     with progress_bar(delay=1) as progress:
-        results = run_all(judgements, paths, parsed, settings, engine=engine, progress=progress)
+        results = evaluate_runs(
+            judgements, paths, parsed, settings, engine=engine, progress=progress
+        )
     results = [result.named(run.label) for result, run in zip(results, given, strict=True)]
     named = dict(zip(name_results(results), results, strict=True))
     print_remarks({name: result.remarks for name, result in named.items()})

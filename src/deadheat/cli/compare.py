@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from deadheat._internal.remarks import texts
-from deadheat.cli.common import comparison_options, evaluate_runs, run_options
+from deadheat.cli.common import comparison_options, evaluate_run_files, run_options
 from deadheat.cli.help import Command
 from deadheat.cli.output import Output, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
@@ -56,7 +56,7 @@ def command(
     Exit status: 0 fine, 1 compared with problems (with --strict), 2 bad usage or input.
     """
     out.check(qrels, *runs)
-    systems = evaluate_runs(qrels, runs, measures, settings)
+    systems = evaluate_run_files(qrels, runs, measures, settings)
     with progress_bar("resampling") as progress:
         comparison = compare_results(systems, queries=settings.queries, progress=progress, **how)
     print_warnings(texts(comparison.remarks, "warning"))  # warnings of runs are already printed

@@ -11,6 +11,7 @@ import click
 from deadheat._internal.lazy import pl
 from deadheat.cli.help import Command
 from deadheat.cli.output import Output, print_line
+from deadheat.cli.pages import compare_collection
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
 from deadheat.evaluation import VIEW_COLUMNS, evaluate_run
@@ -144,4 +145,4 @@ def _collection(recording: Recording) -> Collection:
         for regime, result in recording.results.items()
     ]
     collection = Collection(f"{recording.scoring}: {recording.model}", systems, recording.qrels)
-    return collection.compare(MORE_MEASURES)
+    return compare_collection(collection, MORE_MEASURES)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import evaluate_runs, run_options
+from deadheat.cli.common import evaluate_run_files, run_options
 from deadheat.cli.engines import engine_options, make_engine
 from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command, text_option
@@ -82,7 +82,7 @@ def command(
             "--cite writes sentences about means; leave out --per-query, and use the format table, "
             "markdown, latex or html"
         )
-    named = evaluate_runs(qrels, runs, measures, settings, engine=make_engine(**engine))
+    named = evaluate_run_files(qrels, runs, measures, settings, engine=make_engine(**engine))
     results = list(named.values())
     if cite and out.style == "latex":
         out.write(latex_citation(results, percent=out.percent))

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from deadheat.cli.common import name_given
 from deadheat.cli.names import split_names
+from deadheat.comparison import compare_if_possible
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import (
@@ -119,6 +121,23 @@ def group_results(
         found = any(system.run is not None for system in systems)
         collections.append(Collection(Path(title).name, systems, judgements if found else None))
     return collections
+
+
+def compare_collection(
+    collection: Collection, measures: Sequence[Measure] | None = None, **options: Any
+) -> Collection:
+    """Return the collection with a comparison of its systems, or the reason why there is none.
+
+    Parameters
+    ----------
+    measures
+        Measures to compare. Default: those that the page shows.
+    **options
+        As for `deadheat.compare`.
+    """
+    shown = collection.measures(measures)
+    comparison, why_not = compare_if_possible(collection.results, shown, **options)
+    return replace(collection, comparison=comparison, not_compared=why_not)
 
 
 def _belongs(result: Result, other: Result) -> bool:

@@ -18,7 +18,7 @@ from deadheat.cli.common import (
     SCORE_DTYPE,
     TIE_BREAK,
     check_standard_input,
-    evaluate_runs,
+    evaluate_run_files,
     evaluation_options,
     measures_option,
     name_given,
@@ -121,7 +121,7 @@ def _evaluate(
 ) -> dict[str, Result]:
     """Evaluate runs, and return the results by label."""
     _check_labels(runs, labels)
-    named = evaluate_runs(qrels, runs, measures, settings)
+    named = evaluate_run_files(qrels, runs, measures, settings)
     return dict(zip(labels or named, named.values(), strict=True))
 
 

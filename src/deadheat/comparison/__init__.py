@@ -19,6 +19,7 @@ from deadheat.comparison.statistics import (
 )
 from deadheat.comparison.systems import (
     compare as compare,
+    compare_if_possible as compare_if_possible,
     compare_results as compare_results,
     ranking as ranking,
 )

@@ -30,10 +30,10 @@ def name_systems(
     result_of
         Function that turns a system into its result.
     """
-    if isinstance(given, (str, Path, Result)):
+    if isinstance(given, (str, Path, Result)) or not isinstance(given, Iterable):
         given = [given]
     systems = given.values() if isinstance(given, Mapping) else given
-    results = list(map(result_of, systems))  # type: ignore[arg-type]
+    results = list(map(result_of, systems))
     names = list(map(str, given)) if isinstance(given, Mapping) else name_results(results)
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(
@@ -47,7 +47,7 @@ def check_result(result: object) -> Result:
     """Raise InputError if the object is not a `Result`."""
     if not isinstance(result, Result):
         raise InputError(
-            f"compare needs results of evaluate, not a {type(result).__name__}; to compare runs, "
+            f"results of evaluate are needed, not a {type(result).__name__}; to compare runs, "
             "give judgements and runs: compare(qrels, runs, measures)"
         )
     return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -167,6 +167,22 @@ def compare_results(
         tuple(remarks),
         {name: result.remarks for name, result in systems.items()},
     )
+
+
+def compare_if_possible(
+    systems: dict[str, Result], measures: MeasuresLike, **options: Any
+) -> tuple[Comparison | None, str]:
+    """Compare results on the queries that they share; if that fails, return None and the reason.
+
+    Parameters
+    ----------
+    systems, measures, **options
+        As for `compare_results`.
+    """
+    try:
+        return compare_results(systems, measures, queries="intersection", **options), ""
+    except InputError as error:
+        return None, str(error)
 
 
 def _compare_pairs(

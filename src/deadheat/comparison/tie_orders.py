@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures import VIEWS, Measure
+from deadheat.measures import KERNEL_VIEWS, Measure
 from deadheat.ties import Floats, Ints, TieGroups
 
 MOST_DRAWS, FEWEST_DRAWS = 40_000, 1_000
@@ -76,7 +76,7 @@ def _sample_any(
     sums = []
     for _ in range(0, draws, block):
         orders = replace(repeated, rank=random_ranks(groups, block, rng).reshape(-1))
-        values = measure.views(orders)[VIEWS.index("oblivious")]
+        values = measure.views(orders)[KERNEL_VIEWS.index("oblivious")]
         sums.append(values.reshape(block, groups.n_queries).sum(axis=1))
     return np.concatenate(sums)[:draws]
 

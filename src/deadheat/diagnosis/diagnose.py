@@ -40,7 +40,7 @@ from deadheat.evaluation import (
     views_of,
 )
 from deadheat.formats import QrelsLike, Run, RunLike, read_qrels, read_run
-from deadheat.measures import VIEWS, Judged, Measure, parse_measures
+from deadheat.measures import KERNEL_VIEWS, Judged, Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.tables import Part, Printable, render
 from deadheat.ties import (
@@ -221,7 +221,7 @@ def diagnose(
         scales=on_scales(candidates.scores, evaluate, tolerance, diagnosis.scale, scales),
     )
     remarks += out_of_reach(groups, parsed)
-    if not (Judged @ TOP).views(groups)[VIEWS.index("best")].any():
+    if not (Judged @ TOP).views(groups)[KERNEL_VIEWS.index("best")].any():
         pattern = (
             "none of the first {top} documents of any list is judged: are these the judgements of "
             "this run's collection?"

@@ -56,7 +56,7 @@ def evaluate_folder(
 
     with_judged = any(measure.needs_judged for measure in measures)
 
-    def count_part(part: Part) -> Counted:
+    def count_part(part: FolderPart) -> Counted:
         own, run = judgements.part(part.start, part.stop), folder.select(part.query_ids)
         return count_groups(own, run, settings, with_judged=with_judged)
 
@@ -79,7 +79,7 @@ def run_parts(judgements: Judgements, folder: RunFolder) -> Iterator[tuple[Judge
 
 
 @dataclass(frozen=True)
-class Part:
+class FolderPart:
     """Queries that are read and counted together: either all judged, or all unjudged."""
 
     number: int
@@ -89,7 +89,9 @@ class Part:
     stop: int = 0
 
 
-def _split(judgements: Judgements, folder: RunFolder, most: int, engine: Engine) -> list[Part]:
+def _split(
+    judgements: Judgements, folder: RunFolder, most: int, engine: Engine
+) -> list[FolderPart]:
     """Check all files, and split their queries into parts of at most this many rows."""
     rows: Counter[str] = Counter()
 
@@ -103,7 +105,7 @@ def _split(judgements: Judgements, folder: RunFolder, most: int, engine: Engine)
     others = sorted(rows.keys() - set(judged))
     spans = [(judged[a:b], a, b) for a, b in _spans(judged, rows, most)]
     spans += [(others[a:b], 0, 0) for a, b in _spans(others, rows, most)]
-    return [Part(number, *span) for number, span in enumerate(spans)]
+    return [FolderPart(number, *span) for number, span in enumerate(spans)]
 
 
 def _spans(queries: Sequence[str], rows: Mapping[str, int], most: int) -> Iterator[tuple[int, int]]:

@@ -188,6 +188,13 @@ class Result(Mapping[str, Summary], Printable):
             )
         return self._summaries[parsed]
 
+    def get(self, measure: str | Measure, default: Any = None, /) -> Any:
+        """Return the summary of a measure, or `default` if it was not evaluated or is unknown."""
+        try:
+            return self[measure]
+        except (KeyError, InputError):
+            return default
+
     def __contains__(self, measure: object) -> bool:
         """Return whether the measure was evaluated, by any of its names."""
         try:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _host: Any = load_host("ir_measures", "ir-measures")
 
-VIEWS = {"E": "expected"} | {
+VIEW_PREFIXES = {"E": "expected"} | {
     view.capitalize(): view for view in ("best", "worst", "range", "std", "bias")
 }
 """The prefix of a name, and its view."""
@@ -155,7 +155,7 @@ def _define() -> dict[str, TieView]:
     for measure in MEASURES:
         names = _host_names(measure)
         base = measure(max_grade=4) if measure == ERR else measure  # the scale of gdeval.pl
-        for prefix, view in VIEWS.items():
+        for prefix, view in VIEW_PREFIXES.items():
             if view == "std" and measure == ERR:
                 continue  # not computed
             name, *others = (f"{prefix}_{each}" for each in names)

@@ -25,7 +25,7 @@ MEASURES: tuple[Measure, ...] = tuple(
 """Every measure, with its default parameters."""
 
 # The parser imports the measures above.
-from deadheat.measures.kernel import VIEWS as VIEWS  # noqa: E402
+from deadheat.measures.kernel import KERNEL_VIEWS as KERNEL_VIEWS  # noqa: E402
 from deadheat.measures.parse import (  # noqa: E402
     parse_measure as parse_measure,
     parse_measures as parse_measures,

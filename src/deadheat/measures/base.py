@@ -124,8 +124,8 @@ class Measure(ABC):
     def views(self, groups: TieGroups) -> Floats:
         """Return five rows per query: expected, best, worst, oblivious, variance.
 
-        The rows are in the order of `deadheat.measures.kernel.VIEWS`. Oblivious is the value under
-        the tie rule; best is the larger of the two extreme values.
+        The rows are in the order of `deadheat.measures.kernel.KERNEL_VIEWS`. Oblivious is the value
+        under the tie rule; best is the larger of the two extreme values.
         """
 
 

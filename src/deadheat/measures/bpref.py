@@ -8,7 +8,7 @@ import numpy as np
 
 from deadheat.errors import InputError
 from deadheat.measures.base import BinaryMeasure, Example
-from deadheat.measures.kernel import group_arrays, rule_order, run_kernel
+from deadheat.measures.kernel import group_arrays, run_kernel, sort_by_rule
 from deadheat.ties import Floats, Ints, TieGroups
 
 
@@ -39,7 +39,7 @@ class BprefMeasure(BinaryMeasure):
     def views(self, groups: TieGroups) -> Floats:
         """Return five rows per query: expected, best, worst, oblivious, variance."""
         in_queries, in_groups, _, _, rank = group_arrays(groups)
-        arrays = in_queries, in_groups, groups.grade, rank, rule_order(groups), groups.retrieved
+        arrays = in_queries, in_groups, groups.grade, rank, sort_by_rule(groups), groups.retrieved
         known = self.n_relevant(groups)
         if groups.zeros is None:
             raise InputError(

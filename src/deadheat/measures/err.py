@@ -8,7 +8,7 @@ import numpy as np
 
 from deadheat.errors import InputError
 from deadheat.measures.base import Example, Measure, exp_gain
-from deadheat.measures.kernel import group_arrays, rule_order, run_kernel
+from deadheat.measures.kernel import group_arrays, run_kernel, sort_by_rule
 from deadheat.measures.large_groups import stopping_mean
 from deadheat.measures.parameters import parameter
 from deadheat.ties import Floats, Ints, TieGroups
@@ -63,7 +63,7 @@ class ERRMeasure(Measure):
         places = np.clip(depth[groups.query] - groups.above, 0, groups.size)
         documents = np.diff(arrays.in_groups)
         longest = places[places * documents <= _MOST_STEPS].max(initial=0)
-        own = rule_order(groups), self.stopping(groups), depth, _MOST_STEPS, np.empty(longest + 1)
+        own = sort_by_rule(groups), self.stopping(groups), depth, _MOST_STEPS, np.empty(longest + 1)
         return run_kernel(expected_reciprocal_rank_views, len(depth), *arrays, *own)
 
 

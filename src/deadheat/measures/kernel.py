@@ -1,9 +1,9 @@
 """Call the kernel of a measure, and prepare the arrays that kernels read.
 
-A kernel is a function that computes the five views of a measure (`VIEWS`) for one query after
-another. It is plain Python. If a C compiler was available at installation, Cython compiled the
-module of the kernel with the types in the `.pxd` file of the same name. Otherwise the same source
-is interpreted.
+A kernel is a function that computes the five views of a measure (`KERNEL_VIEWS`) for one query
+after another. It is plain Python. If a C compiler was available at installation, Cython compiled
+the module of the kernel with the types in the `.pxd` file of the same name. Otherwise the same
+source is interpreted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from deadheat.ties import Floats, Ints, TieGroups
 
-VIEWS = ("expected", "best", "worst", "oblivious", "variance")
+KERNEL_VIEWS = ("expected", "best", "worst", "oblivious", "variance")
 """Rows of the output of a kernel; oblivious is the value under the tie rule."""
 
 
@@ -56,7 +56,7 @@ def is_compiled(kernel: Callable[..., None]) -> bool:
 
 
 def run_kernel(kernel: Callable[..., None], n_queries: int, *arguments: object) -> Floats:
-    """Call a kernel and return its views: a row for each of `VIEWS`, a column per query.
+    """Call a kernel and return its views: a row for each of `KERNEL_VIEWS`, a column per query.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def run_kernel(kernel: Callable[..., None], n_queries: int, *arguments: object) 
         Called with `arguments` and an array of zeros of that shape, which it fills. A kernel that
         is not compiled gets lists instead of arrays, because Python reads their items much faster.
     """
-    out = np.zeros((len(VIEWS), n_queries))
+    out = np.zeros((len(KERNEL_VIEWS), n_queries))
     if not is_compiled(kernel):
         arguments = tuple(a.tolist() if isinstance(a, np.ndarray) else a for a in arguments)
     kernel(*arguments, out)
@@ -101,7 +101,7 @@ def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
     return found
 
 
-def rule_order(groups: TieGroups) -> Ints:
+def sort_by_rule(groups: TieGroups) -> Ints:
     """Return the documents sorted by query and, inside a query, by the tie rule."""
     return np.lexsort((groups.rank, groups.document_query))
 

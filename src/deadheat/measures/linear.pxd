@@ -1,6 +1,6 @@
 cdef double weight_of(long long rank, const double[::1] weight, object measure)
 
-cdef (double, double) place_sums(
+cdef (double, double) weight_sums(
     long long c, long long places, const double[::1] weight, const double[::1] sums,
     const double[::1] squares, object measure,
 )

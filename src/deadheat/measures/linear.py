@@ -135,7 +135,7 @@ def weight_of(rank: int, weight: Floats, measure: LinearMeasure) -> float:
     return weight[rank] if rank < len(weight) else measure.far_weight(rank)
 
 
-def place_sums(
+def weight_sums(
     c: int, places: int, weight: Floats, sums: Floats, squares: Floats, measure: LinearMeasure
 ) -> tuple[float, float]:
     """Return ``S`` and ``D`` of the `places` ranks after `c`."""
@@ -213,7 +213,7 @@ def linear_views(
             places = min(limit - c, g)
             if places <= 0:
                 continue
-            weights, deviation = place_sums(c, places, weight, sums, squares, measure)
+            weights, deviation = weight_sums(c, places, weight, sums, squares, measure)
             mean = total / g
             expected += mean * weights
             # The deviation of the gains; documents that are not listed have gain 0.

@@ -6,7 +6,7 @@ ctypedef (double, double, double, double) Views
 cpdef (double, double) harmonic_sums(long long c, long long n) noexcept
 cdef double harmonic_rest(double v) noexcept
 cdef double square_rest(double v) noexcept
-cdef Values place_sums(long long c, long long places, bint whole) noexcept
+cdef Values reciprocal_sums(long long c, long long places, bint whole) noexcept
 cdef (double, double) moments(Values sums, long long g, long long r, long long ahead) noexcept
 cdef double precision_sum(
     long long first, long long count, long long ahead, long long limit

@@ -95,7 +95,7 @@ Moments = tuple[float, float, float, float]
 Sums = tuple[float, float, float, float, float, float, float, float, float]
 
 
-def place_sums(c: int, places: int, whole: bool) -> Sums:
+def reciprocal_sums(c: int, places: int, whole: bool) -> Sums:
     """Return sums over the places ``i = 0 … T−1`` of a group of ``v_i = 1/(c + 1 + i) − centre``.
 
     In this order: b = Σ v, b2 = Σ v², s1 = Σ i·v, s2 = Σ i·v², s3 = Σ i(i−1)·v²; over i < j:
@@ -141,7 +141,7 @@ def moments(sums: Sums, g: int, r: int, ahead: int) -> tuple[float, float]:
     Parameters
     ----------
     sums
-        `place_sums` of the places of the group that count.
+        `reciprocal_sums` of the places of the group that count.
     ahead
         Relevant documents above the group (``R``).
     """
@@ -192,7 +192,7 @@ def cut_group_views(c: int, g: int, r: int, limit: int, ahead: int, others: Mome
     """
     expected, best, worst, variance = others
     places = limit - c
-    sums = place_sums(c, places, True)
+    sums = reciprocal_sums(c, places, True)
     fewest = max(0, places - (g - r))
     most = min(r, places)
     highest = 0.0
@@ -265,7 +265,7 @@ def average_precision_views(
             best += precision_sum(c + 1, r, ahead, limit)
             worst += precision_sum(c + g - r + 1, r, ahead, limit)
             if g > 1:
-                mean, spread = moments(place_sums(c, places, places == g), g, r, ahead)
+                mean, spread = moments(reciprocal_sums(c, places, places == g), g, r, ahead)
                 expected += mean
                 variance += spread
             else:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from deadheat._internal.output import write_whole
-from deadheat.comparison import check_result, name_systems
+from deadheat.comparison import check_result, compare_if_possible, name_systems
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
@@ -62,6 +63,8 @@ def write_report(
     judgements = None if qrels is None else read_qrels(qrels)
     about = systems[0].result.provenance.judgements or "results"
     collection = Collection(Path(about).name, systems, judgements)
-    page = render_page([collection.compare()], title=title or ", ".join(list(named)[:3]))
+    compared, why_not = compare_if_possible(collection.results, collection.measures())
+    collection = replace(collection, comparison=compared, not_compared=why_not)
+    page = render_page([collection], title=title or ", ".join(list(named)[:3]))
     write_whole(target, page.encode())
     return target

@@ -13,7 +13,7 @@ import numpy as np
 
 from deadheat._internal.packages import available_cores
 from deadheat._internal.threads import share_work
-from deadheat.comparison.leaderboard.sources import Source
+from deadheat.comparison.leaderboard.sources import RunSource
 from deadheat.diagnosis import find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
@@ -25,7 +25,7 @@ from deadheat.ties import Counted, count_groups
 
 T = TypeVar("T")
 ApplyToRuns = Callable[
-    [Callable[[Source], T], Sequence[Source], str], tuple[dict[str, T], dict[str, str]]
+    [Callable[[RunSource], T], Sequence[RunSource], str], tuple[dict[str, T], dict[str, str]]
 ]
 """`apply_to_runs` with workers, progress and engine given."""
 _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as PARQUET: )""")
@@ -48,7 +48,7 @@ class Entry:
 
 
 def evaluate_entry(
-    source: Source, judgements: Judgements, settings: Mapping[Measure, EvalSettings]
+    source: RunSource, judgements: Judgements, settings: Mapping[Measure, EvalSettings]
 ) -> Entry:
     """Read a run and evaluate it under every setting."""
     asked = {s: [m for m in settings if settings[m] == s] for s in settings.values()}
@@ -75,7 +75,7 @@ def evaluate_entry(
 
 
 def read_parts(
-    source: Source, judgements: Judgements, *, with_ranks: bool
+    source: RunSource, judgements: Judgements, *, with_ranks: bool
 ) -> Iterator[tuple[Judgements, Run]]:
     """Read a run and yield it with the judgements.
 
@@ -95,8 +95,8 @@ def read_parts(
 
 
 def apply_to_runs(
-    function: Callable[[Source], T],
-    sources: Sequence[Source],
+    function: Callable[[RunSource], T],
+    sources: Sequence[RunSource],
     what: str,
     *,
     workers: int | None,
@@ -118,7 +118,7 @@ def apply_to_runs(
         Dicts from run names, in the order of the runs. A failure is an error message.
     """
     outcomes: dict[str, tuple[T | None, str]] = {}
-    done: Iterable[tuple[Source, tuple[T | None, str]]]
+    done: Iterable[tuple[RunSource, tuple[T | None, str]]]
     with contextlib.ExitStack() as stack:
         attempt = partial(_attempt, function)
         if engine is None:
@@ -136,7 +136,7 @@ def apply_to_runs(
     return values, {name: outcomes[name][1] for name in names if name not in values}
 
 
-def _attempt(function: Callable[[Source], T], source: Source) -> tuple[T | None, str]:
+def _attempt(function: Callable[[RunSource], T], source: RunSource) -> tuple[T | None, str]:
     """Return the function's value for a run and no error, or None and the error message."""
     try:
         return function(source), ""
@@ -144,13 +144,14 @@ def _attempt(function: Callable[[Source], T], source: Source) -> tuple[T | None,
         return None, without_content(str(error), source)
 
 
-def without_content(message: str, source: Source) -> str:
+def without_content(message: str, source: RunSource) -> str:
     """Cut an error message of a reader before the part that quotes the file.
 
     Failures are stored and shown to others, and a file that is not a run may contain private
     text. Messages of readers name the place and the error first, and quote the file afterwards.
 
-    >>> without_content("a.run, line 1: expected 6 fields, found 1: 'secret'", Source("a", "a.run"))
+    >>> source = RunSource("a", "a.run")
+    >>> without_content("a.run, line 1: expected 6 fields, found 1: 'secret'", source)
     'a.run, line 1: expected 6 fields, found 1: …'
     """
     path = str(source.path or "")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, counted, some, warning
-from deadheat.comparison.leaderboard.sources import PathLike, Source
+from deadheat.comparison.leaderboard.sources import PathLike, RunSource
 from deadheat.comparison.statistics import TOLERANCE
 from deadheat.errors import InputError, one_line
 from deadheat.formats import TABLES, TableLike, as_frame, is_table, run_tag, table_from_file
@@ -28,7 +28,7 @@ PublishedLike = PathLike | TableLike | Mapping[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True)
-class Cell:
+class PublishedNumber:
     """A published number."""
 
     value: float
@@ -43,12 +43,13 @@ class Cell:
     def met_by(self, value: float) -> bool:
         """Return whether a value rounds to the printed number.
 
-        >>> Cell(0.784, 0.001).met_by(0.78449), Cell(0.784, 0.001).met_by(0.7846)
+        >>> published = PublishedNumber(0.784, 0.001)
+        >>> published.met_by(0.78449), published.met_by(0.7846)
         (True, False)
         """
         return abs(value - self.value) <= self.tolerance
 
-    def rank(self, cells: Iterable[Cell]) -> int:
+    def rank(self, cells: Iterable[PublishedNumber]) -> int:
         """Return the rank of the number among those of a column."""
         return 1 + sum(cell.value > self.value + TOLERANCE for cell in cells)
 
@@ -61,7 +62,7 @@ class PublishedColumn:
     """Its heading."""
     measure: Measure
     """The measure that the heading names; the numbers may be those of a variant."""
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, PublishedNumber]
     """Per name of the board: the published number."""
 
 
@@ -184,7 +185,7 @@ def _are_numbers(texts: Iterable[str | None]) -> bool:
 
 def _read_cells(
     source: str, heading: str, measure: Measure, texts: Mapping[str, str | None]
-) -> dict[str, Cell]:
+) -> dict[str, PublishedNumber]:
     """Return published numbers; percentages of a measure of at most 1 become fractions."""
     numbers: dict[str, Decimal] = {}
     for row, (name, text) in enumerate(texts.items(), start=1):
@@ -199,7 +200,9 @@ def _read_cells(
     above_one = any(number > 1 for number in numbers.values()) and not measure.can_exceed_one
     scale = 100 if above_one or any("%" in (text or "") for text in texts.values()) else 1
     return {
-        name: Cell(float(number) / scale, 10.0 ** int(number.as_tuple().exponent) / scale)
+        name: PublishedNumber(
+            float(number) / scale, 10.0 ** int(number.as_tuple().exponent) / scale
+        )
         for name, number in numbers.items()
     }
 
@@ -219,7 +222,7 @@ def _is_missing(text: str | None) -> bool:
 
 
 def match_runs(
-    board: PublishedBoard, sources: Sequence[Source]
+    board: PublishedBoard, sources: Sequence[RunSource]
 ) -> tuple[dict[str, str], list[Remark]]:
     """Find each run in the board by its file name, else by the tag in the file.
 
@@ -254,7 +257,7 @@ def match_runs(
     return rows, remarks
 
 
-def _candidate_names(source: Source) -> Iterator[str]:
+def _candidate_names(source: RunSource) -> Iterator[str]:
     """Yield the names that a run may have in a board, most likely first."""
     yield source.name
     if source.path is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from deadheat._internal.remarks import Remark, note, warning
 from deadheat.comparison.leaderboard.entries import ApplyToRuns, read_parts
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
-from deadheat.comparison.leaderboard.sources import Source
+from deadheat.comparison.leaderboard.sources import RunSource
 from deadheat.evaluation import DEFAULT_MEASURES, views_of
 from deadheat.formats import Judgements
 from deadheat.measures import Measure, parse_measures
@@ -150,7 +150,7 @@ def plan_found(
     board: PublishedBoard,
     rows: Mapping[str, str],
     asked: Sequence[Measure] | None,
-    sources: Sequence[Source],
+    sources: Sequence[RunSource],
     judgements: Judgements,
     apply_to_runs: ApplyToRuns[Floats],
 ) -> Plan:
@@ -256,7 +256,7 @@ def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
 
 
 def _find_means(
-    source: Source,
+    source: RunSource,
     judgements: Judgements,
     measures: Sequence[Measure],
     precisions: Sequence[str | None],

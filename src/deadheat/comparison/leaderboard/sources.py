@@ -13,7 +13,7 @@ from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.evaluation import name_runs
-from deadheat.formats import RunLike, text_id
+from deadheat.formats import Judgements, RunLike, text_id
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,7 +26,7 @@ RunsLike = Mapping[str, RunLike] | PathLike | Iterable[PathLike]
 
 
 @dataclass(frozen=True)
-class Source:
+class RunSource:
     """A run that has not been read yet."""
 
     name: str
@@ -38,7 +38,7 @@ class Source:
         return Path(self.run) if isinstance(self.run, (str, os.PathLike)) else None
 
 
-def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[Source]:
+def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[RunSource]:
     """List the runs of a board.
 
     Parameters
@@ -50,7 +50,7 @@ def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[Sourc
         Files in these folders that are not runs: the judgements, the board.
     """
     if isinstance(runs, Mapping):
-        sources = [Source(text_id(name), run) for name, run in runs.items()]
+        sources = [RunSource(text_id(name), run) for name, run in runs.items()]
     else:
         sources = find_runs(runs, without)
     if not sources:
@@ -60,13 +60,20 @@ def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[Sourc
 
 def find_runs(
     runs: PathLike | Iterable[PathLike], without: Iterable[object], inside: Path | None = None
-) -> list[Source]:
+) -> list[RunSource]:
     """List the files of paths, folders and patterns, each once, under distinct names.
 
     A file outside of the folder `inside` is an error.
     """
-    given = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
+    if isinstance(runs, (str, os.PathLike)) or not isinstance(runs, Iterable):
+        given = [runs]
+    else:
+        given = list(runs)
     for run in given:
+        if isinstance(run, Judgements):
+            raise InputError(
+                "runs are needed, not judgements; give both in this order: leaderboard(qrels, runs)"
+            )
         if not isinstance(run, (str, os.PathLike)):
             raise InputError(
                 f"a run must be a path, or have a name ({{name: run}}), but one is a "
@@ -75,7 +82,7 @@ def find_runs(
     others = {_place(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
     places = {_place(path, inside): path for run in given for path in _list_files(Path(run))}
     paths = [path for place, path in places.items() if place not in others]
-    return list(map(Source, name_runs([_text(path) for path in paths]), paths))
+    return list(map(RunSource, name_runs([_text(path) for path in paths]), paths))
 
 
 def _list_files(path: Path) -> list[Path]:

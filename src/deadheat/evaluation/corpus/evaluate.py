@@ -229,7 +229,7 @@ def evaluate_shards(
             parts = task.count_blocks(products, scan.shards)
         else:
             parts = (own for _, own in run_task(scan.shards, task))
-        total = CorpusCounts(np.zeros((3, len(score)), np.int64))
+        total = ShardCounts(np.zeros((3, len(score)), np.int64))
         for part in parts:
             total += part
             if progress is not None:
@@ -282,7 +282,7 @@ def score_pairs(
 
 
 @dataclass
-class CorpusCounts:
+class ShardCounts:
     """Counts of some documents of a corpus; counts of different documents can be added."""
 
     counts: Counts
@@ -296,7 +296,7 @@ class CorpusCounts:
     sizes: Sequence[Counter[float]] = ()
     """Per query: number of documents of each score; empty if they are not counted."""
 
-    def __iadd__(self, other: CorpusCounts) -> CorpusCounts:
+    def __iadd__(self, other: ShardCounts) -> ShardCounts:
         self.counts += other.counts
         self.documents += other.documents
         self.seen += other.seen
@@ -322,21 +322,21 @@ class CountTask:
 
     on_block: BlockCallback | None = None
 
-    def __call__(self, products: Products, shard: Shard) -> CorpusCounts:
+    def __call__(self, products: Products, shard: Shard) -> ShardCounts:
         """Count the documents of a shard."""
-        total = CorpusCounts(np.zeros((3, len(self.judged.query)), np.int64))
+        total = ShardCounts(np.zeros((3, len(self.judged.query)), np.int64))
         for part in self.count_blocks(products, [shard]):
             total += part
         return total
 
-    def count_blocks(self, products: Products, shards: Sequence[Shard]) -> Iterator[CorpusCounts]:
+    def count_blocks(self, products: Products, shards: Sequence[Shard]) -> Iterator[ShardCounts]:
         """Count the documents of shards in threads, and yield the counts of each block."""
         documents = sum(shard.documents or 0 for shard in shards)
         chunks = chain.from_iterable(shard.read(products) for shard in shards)
         blocks = cut_blocks(products, chunks)
         return map_blocks(products, blocks, documents, partial(self.count_block, products))
 
-    def count_block(self, products: Products, block: Chunk) -> CorpusCounts:
+    def count_block(self, products: Products, block: Chunk) -> ShardCounts:
         """Count the documents of a block."""
         scores, own = score_block(products, block), self.judged
         column, inside = find_columns(block.positions, own.position)
@@ -361,7 +361,7 @@ class CountTask:
         if self.on_block is not None:
             self.on_block(block, scores)
         counts = count_columns(scores, self.row, own.offsets, own.score, column)
-        return CorpusCounts(counts, len(block.positions), len(seen), changed, sizes)
+        return ShardCounts(counts, len(block.positions), len(seen), changed, sizes)
 
 
 def _run_here(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 KINDS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
 """The measures of MTEB's retrieval tasks, each at every cutoff of the task."""
-VIEWS = {"expected": "expected", **TIE_VIEWS}
+VIEW_SUFFIXES = {"expected": "expected", **TIE_VIEWS}
 """Suffixes of the keys that are added to each key of MTEB, and their views."""
 ACCURACY = "accuracy"
 """MTEB's name for recall at 1."""

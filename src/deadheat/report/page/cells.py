@@ -18,7 +18,7 @@ class Texts(NamedTuple):
     percent: str
 
 
-class Scale(NamedTuple):
+class Axis(NamedTuple):
     """An axis that the intervals of a column share, from 0 to 100."""
 
     low: float
@@ -72,7 +72,7 @@ def page_table(table: Table) -> PageTable:
     scales = {}
     for column in table.columns:
         ends = [x for name in column.bar for x in table.frame[name].drop_nulls()]
-        scales[column.of] = Scale(min(ends), max(ends)) if ends else None
+        scales[column.of] = Axis(min(ends), max(ends)) if ends else None
     rows = []
     for values, *both in zip(
         table.frame.iter_rows(named=True),

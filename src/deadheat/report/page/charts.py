@@ -13,7 +13,7 @@ from deadheat.comparison import Comparison
 from deadheat.evaluation import Summary
 from deadheat.measures import Measure
 from deadheat.report.families import coinciding
-from deadheat.report.page.cells import Scale, Texts, page_table, texts
+from deadheat.report.page.cells import Axis, Texts, page_table, texts
 from deadheat.report.page.leading import Summaries
 from deadheat.tables import Column, Table
 
@@ -77,23 +77,23 @@ def curve_plot(systems: Summaries, measures: Sequence[Measure]) -> dict[str, Any
     }
 
 
-def height(axis: Scale, value: float) -> float:
+def height(axis: Axis, value: float) -> float:
     """Return the y coordinate of a value in the SVG of curves."""
     return round(BOTTOM - axis.place(value) / 100 * (BOTTOM - TOP), 1)
 
 
-def _axis(summaries: Iterable[Summary]) -> Scale:
+def _axis(summaries: Iterable[Summary]) -> Axis:
     """Return an axis a little longer than the values, within the range of measures."""
     values = [x for s in summaries for x in (s.worst, s.best, s.oblivious)] or [0.0, 1.0]
     low, high = min(values), max(values)
     room = max(0.06 * (high - low), 0.01)
-    return Scale(
+    return Axis(
         max(0.0, low - room) if low >= 0 else low - room,
         min(1.0, high + room) if high <= 1 else high + room,
     )
 
 
-def _ticks(axis: Scale) -> list[tuple[float, Texts]]:
+def _ticks(axis: Axis) -> list[tuple[float, Texts]]:
     """Return about five round values of an axis, and their texts."""
     least = (axis.high - axis.low) / 5
     power = 10.0 ** math.floor(math.log10(least))

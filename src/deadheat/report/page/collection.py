@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
-from deadheat.comparison import Comparison, compare_results
-from deadheat.errors import InputError
+from deadheat.comparison import Comparison
 from deadheat.evaluation import Result, headline
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
@@ -59,22 +57,6 @@ class Collection:
     def results(self) -> dict[str, Result]:
         """The results by the `names` of their systems."""
         return dict(zip(self.names, (system.result for system in self.systems), strict=True))
-
-    def compare(self, shown: Sequence[Measure] | None = None, **options: Any) -> Collection:
-        """Return the collection with a comparison, or with the reason why there is none.
-
-        Parameters
-        ----------
-        shown
-            Measures to compare. Default: those that the page shows.
-        options
-            As for `deadheat.compare`.
-        """
-        options |= {"measures": self.measures(shown), "queries": "intersection"}
-        try:
-            return replace(self, comparison=compare_results(self.results, **options))
-        except InputError as error:
-            return replace(self, not_compared=str(error))
 
     def measures(self, shown: Sequence[Measure] | None = None) -> list[Measure]:
         """Return the measures of the leaderboard, the comparison and the query explorer.

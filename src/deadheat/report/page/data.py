@@ -14,7 +14,7 @@ from deadheat.measures import Measure
 from deadheat.report.page.collection import Collection, System
 from deadheat.ties import rank_lists
 
-VIEWS = ("expected", "worst", "best", "oblivious")
+EXPLORER_VIEWS = ("expected", "worst", "best", "oblivious")
 DECIMALS = 6
 """Digits of the values of queries; the page shows fewer."""
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240
@@ -77,7 +77,7 @@ def _values(
     values = {}
     for measure, views in system.result.views.items():
         if measure in shown:
-            columns = (np.round(getattr(views, view), DECIMALS).tolist() for view in VIEWS)
+            columns = (np.round(getattr(views, view), DECIMALS).tolist() for view in EXPLORER_VIEWS)
             values[repr(measure)] = [
                 [column[rows[query]] if query in rows else None for query in queries]
                 for column in columns

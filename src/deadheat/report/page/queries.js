@@ -1,7 +1,7 @@
 /* The query explorer: a table to sort and search, and the ranked list of one query. */
 
 const STEP = 50; // rows of the table, and how many more a press of the button shows
-const VIEWS = ["expected", "worst", "best", "oblivious"];
+const EXPLORER_VIEWS = ["expected", "worst", "best", "oblivious"];
 const COLUMNS = {
   query: null,
   expected: ([expected]) => expected,
@@ -86,7 +86,7 @@ function drawQuery() {
     "table",
     { class: "numbers" },
     element("caption", {}, state.measure),
-    element("thead", {}, row("th", ["system", ...VIEWS])),
+    element("thead", {}, row("th", ["system", ...EXPLORER_VIEWS])),
     element("tbody", {}, ...rows),
   );
   $("query").replaceChildren(
