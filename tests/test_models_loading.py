@@ -203,7 +203,7 @@ def test_a_classifier_with_many_labels(tmp_path):
 
 def test_a_causal_model_without_chat_template_needs_a_prompt(tmp_path):
     folder = tiny.qwen(tmp_path / "base")
-    with pytest.raises(InputError, match=r"no chat template.*PairPrompt"):
+    with pytest.raises(InputError, match=r"no chat template.*\{query\} and \{document\}.*--prompt"):
         load(folder)
 
 
