@@ -132,8 +132,8 @@ def test_the_command_check_accepts_a_base_and_a_prompt(base, adapter, tmp_path):
         "tiny",
         queries,
         corpus,
-        dict.fromkeys(queries, {"d0": 1}),
-        dict.fromkeys(queries, [*corpus]),
+        {query: {"d0": 1} for query in queries},
+        {query: list(corpus) for query in queries},
     )
     write_dataset(data, lambda name, content: (tmp_path / "data" / name).write_bytes(content))
 
