@@ -49,7 +49,7 @@ def test_sentences_have_the_values_and_their_interval(folder):
 
 def test_the_appendix_names_every_choice(folder):
     plain = cite("tied_50%", "-m", "MRR").stdout
-    assert "breaks ties by input order" in plain and "Scores are taken as they are." in plain
+    assert "breaks ties in input order" in plain and "Scores are taken as they are." in plain
     assert "We average over 2 queries: every judged query with a relevant document" in plain
     words = ("--tie-break", "id_desc", "--score-precision", "bf16", "--tie-tolerance", "0.01")
     text = cite("tied_50%", "-m", "MRR", *words, "--queries", "intersection").stdout

@@ -519,7 +519,7 @@ def test_the_last_line_of_a_comparison(folder):
         (folder / name).write_text("\n".join(lines) + "\n")
     said = run("compare", "many", "good", "tied", "-m", "MRR").stdout.splitlines()[-1]
     assert said == (
-        "With ties by input order, tied beats good in MRR; in the mean over all tie orders, good "
+        "With ties in input order, tied beats good in MRR; in the mean over all tie orders, good "
         "is better by 0.2083. Decision errors: 1 of 1 comparisons."
     )
 

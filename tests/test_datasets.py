@@ -505,3 +505,8 @@ def test_wikiqa_has_the_ids_and_labels_of_the_recorded_logits(tmp_path: Path) ->
         for query, grades in dataset.judgements.items()
         for document, grade in grades.items()
     ]
+
+
+def test_an_empty_folder_has_no_tables(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no tables found; expected corpus, queries, qrels"):
+        load_dataset(tmp_path)

@@ -17,6 +17,7 @@ import deadheat as dh
 from deadheat.cli import main
 from deadheat.diagnosis.number_grid import FLOATS, find_grid
 from deadheat.diagnosis.what_if import FAMILIES
+from deadheat.formats import read_qrels, read_run
 from deadheat.scoring import score
 
 ROUNDINGS = {name: rounding for family in FAMILIES for name, rounding in family.items()}
@@ -458,3 +459,17 @@ def test_the_command_ends_with_2_on_bad_input(files, monkeypatch, arguments, mes
     monkeypatch.chdir(files)
     found = invoke(*arguments)
     assert (found.exit_code, message in found.stderr) == (2, True), found.stderr
+
+
+@quiet
+def test_the_old_order_of_arguments_works_with_a_deprecation_warning():
+    qrels, run = {"q": {"d1": 1}}, {"q": {"d1": 0.5, "d2": 0.5}}
+    judgements, candidates = read_qrels(qrels), read_run(run)
+    wanted = dh.diagnose(qrels, run).to_dict()
+    for old in ((candidates, judgements), (run, judgements), (candidates, qrels)):
+        with pytest.warns(DeprecationWarning, match=r"diagnose\(qrels, run\)") as caught:
+            found = dh.diagnose(*old)
+        assert found.to_dict() == wanted
+        assert caught[0].filename == __file__
+    assert dh.diagnose(judgements, candidates).to_dict() == wanted  # without a warning
+    assert dh.diagnose(candidates).name == dh.diagnose(run).name

@@ -58,7 +58,7 @@ FILES = [
     ("bad gzip", gzip.compress(RUN_LINE) + b"xx", ["compressed data is damaged"]),
     ("bad zstd", zstandard.compress(RUN_LINE) + b"xx", ["compressed data is damaged"]),
     ("empty gzip", gzip.compress(b""), ["the file is empty"]),
-    ("no parquet", b"PAR1 and no more", ["cannot be read as PARQUET"]),
+    ("no parquet", b"PAR1 and no more", ["cannot be read as Parquet"]),
     ("JSON", b'{"q": {"d1": 0.5,}}', ["not valid JSON", "line 1 column"]),
     ("JSON list", b'{"q":\n ["d1"]}', ["'q', hit 0", "(document, score)", "ranked_groups"]),
     ("JSON text", b'{"q": {"d1": "x"}}', ["score", "'d1'", "'q'", "not a number", "'x'"]),
@@ -450,3 +450,21 @@ def test_any_array_is_evaluated_or_refused(scores, relevance):
         else:
             views = result.values()
             assert all(0 <= m.worst <= m.expected + 1e-12 <= m.best + 2e-12 for m in views)
+
+
+@pytest.mark.parametrize("call", [dh.evaluate, dh.Evaluator, dh.compare, dh.diagnose, dh.check])
+def test_an_unknown_option_is_named_with_the_closest_one(call):
+    arguments = (QRELS,) if call is dh.Evaluator else (QRELS, RUN)
+    with pytest.raises(TypeError, match=r"unknown option 'tiebreak'; did you mean 'tie_break'\?"):
+        call(*arguments, tiebreak="input")
+    with pytest.raises(TypeError, match=r"unknown option 'xyz'$"):
+        call(*arguments, xyz=1)
+
+
+def test_compare_refuses_one_run_and_results_that_are_not_in_a_list():
+    for run in (RUN, dh.formats.read_run(RUN)):
+        with refused("runs must be {name: run}", "looks like one run"):
+            dh.compare(QRELS, run)
+    result = dh.evaluate(QRELS, RUN, ["MRR"])
+    with refused("compare([a, b])"):
+        dh.compare(result, result)

@@ -236,13 +236,13 @@ def test_the_caption_tells_tie_rule_queries_and_regimes():
     }
     caption = figures.curves(results).caption
     assert "mean of 12 queries" in caption
-    assert "ties by input order" in caption
+    assert "ties in input order" in caption
     assert "low (model dtype bf16, scoring dtype bf16, regime native); " in caption
     assert "high (model dtype bf16, scoring dtype fp32, regime hps)" in caption
     assert "low and high coincide." in caption
     rules = {rule: dh.evaluate(QRELS, RUN, CURVE, tie_break=rule) for rule in ("input", "id_desc")}
     caption = figures.curves(rules).caption
-    assert "input: ties by input order; id_desc: ties by descending document ids" in caption
+    assert "input: ties in input order; id_desc: ties by descending document ids" in caption
 
 
 @pytest.mark.parametrize(

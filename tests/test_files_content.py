@@ -172,7 +172,7 @@ def test_cut_parquet_is_refused(tmp_path, cut):
 def test_parquet_with_another_footer_is_refused(tmp_path, garbage, length):
     """The footer is not longer than the file, or is not what the format has there."""
     data = b"PAR1" + garbage + length.to_bytes(4, "little") + b"PAR1"
-    with pytest.raises(dh.InputError, match=r"run\.parquet: cannot be read as PARQUET"):
+    with pytest.raises(dh.InputError, match=r"run\.parquet: cannot be read as Parquet"):
         dh.read_run(written(tmp_path, "run.parquet", data))
 
 
@@ -182,7 +182,7 @@ def test_a_panic_of_polars_is_an_input_error(tmp_path, monkeypatch):
 
     path = written(tmp_path, "run.parquet", PARQUET)
     monkeypatch.setattr(parquet.pl, "scan_parquet", panicking)
-    with pytest.raises(dh.InputError, match=r"cannot be read as PARQUET: index out of bounds"):
+    with pytest.raises(dh.InputError, match=r"cannot be read as Parquet: index out of bounds"):
         dh.read_run(path)
 
 

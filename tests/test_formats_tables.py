@@ -237,5 +237,5 @@ def test_damaged_parquet_is_refused(tmp_path):
     for cut in (4, 5, 12, len(data) // 2, len(data) - 9, len(data) - 1):
         for tail in (b"", b"PAR1"):
             path = written(tmp_path, "run.parquet", data[:cut] + tail)
-            with pytest.raises(dh.InputError, match=r"run.parquet: cannot be read as PARQUET"):
+            with pytest.raises(dh.InputError, match=r"run.parquet: cannot be read as Parquet"):
                 dh.read_run(path)

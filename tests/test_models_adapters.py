@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from model_outputs import outputs_of
 
+from deadheat.cli import main
 from deadheat.errors import InputError, MissingPackageError
+from deadheat.lab.datasets import RetrievalDataset, write_dataset
 from deadheat.lab.models import load_model
 from deadheat.lab.models.rerankers import split_prompt
 
@@ -111,6 +115,38 @@ def test_an_adapter_for_something_else_is_refused(base, tmp_path):
     folder = train_nothing(base, tmp_path / "embedder", "FEATURE_EXTRACTION")
     with pytest.raises(InputError, match="task_type is not CAUSAL_LM or SEQ_CLS"):
         load(folder)
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+def test_the_command_check_accepts_a_base_and_a_prompt(base, adapter, tmp_path):
+    moved = tmp_path / "moved"
+    shutil.copytree(adapter, moved)
+    lost = {"task_type": "CAUSAL_LM", "peft_type": "LORA"}
+    config = json.loads((moved / "adapter_config.json").read_text())
+    del config["base_model_name_or_path"]
+    (moved / "adapter_config.json").write_text(json.dumps(config | lost))
+    (tmp_path / "data").mkdir()
+    corpus = {f"d{i}": text for i, text in enumerate(tiny.DOCUMENTS)}
+    queries = {f"q{i}": text for i, text in enumerate(tiny.QUERIES)}
+    data = RetrievalDataset(
+        "tiny",
+        queries,
+        corpus,
+        {query: {"d0": 1} for query in queries},
+        {query: list(corpus) for query in queries},
+    )
+    write_dataset(data, lambda name, content: (tmp_path / "data" / name).write_bytes(content))
+
+    def check(*words: object):
+        given = ["check", "--model", moved, "--dataset", tmp_path / "data", "--device", "cpu"]
+        return CliRunner().invoke(main, list(map(str, [*given, *words])))
+
+    assert "--base" in check("--prompt", PROMPT).stderr
+    found = check("--base", base)
+    assert found.exit_code == 2 and "--prompt" in found.stderr
+    found = check("--base", base, "--prompt", PROMPT)
+    assert found.exit_code == 0, found.output
+    assert "Remedy" in found.stdout
 
 
 def test_without_peft_the_message_names_the_extra(adapter, monkeypatch):

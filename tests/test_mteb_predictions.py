@@ -112,7 +112,7 @@ def test_the_table_fits_and_explains_the_rules(folder, qrels):
 class TestBadInput:
     def test_a_folder_without_predictions(self, tmp_path):
         assert "no predictions of MTEB" in refusal(tmp_path)
-        assert "cannot be read" in refusal(tmp_path / "absent")
+        assert "there is no such file or folder" in refusal(tmp_path / "absent")
 
     def test_half_a_file(self, folder, qrels):
         path = folder / "Task_predictions.json"

@@ -143,7 +143,7 @@ def test_the_finding_is_the_order_in_question_or_the_value_most_moved():
     tied, sharp = {"x": 1.0, "y": 1.0}, {"x": 1.0, "y": 0.5}
     wrong = {"x": 0.5, "y": 1.0}
     for runs, queries, said in (
-        ((tied, sharp), 8, "Ties can move MRR of one by 0.5000; with ties by input order it is"),
+        ((tied, sharp), 8, "Ties can move MRR of one by 0.5000; with ties in input order it is"),
         ((tied, sharp), 8, "it is 100.00, 25.00 above the mean over all tie orders."),
         ((tied, sharp), 1, "Ties alone decide whether one or two is better in MRR: under"),
         ((sharp, wrong), 8, "Ties cannot move any of these values."),
@@ -434,7 +434,7 @@ def test_fifty_real_systems_are_a_small_page(tmp_path, shared):
         ("[]", "source: the file has no results"),
         ("{}", "not a stored deadheat result"),
         ("[1]", "not a stored deadheat result"),
-        ("q Q0 d 1 0.5 t", "give the judgements with --qrels"),
+        ("q Q0 d 1 0.5 t", "for a run file, add --qrels"),
         ('{"a": {"b": 1}}', "not a stored deadheat result"),
         ("[" * 100_000, "not a stored result"),
     ],

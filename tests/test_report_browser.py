@@ -381,7 +381,7 @@ def test_a_wrong_order_is_said_to_flip(show):
     tied = {f"q{i}": TIED for i in range(40)}
     browser = show(render_page([collection(tied, nearly)]))
     assert texts_of(browser, "#comparison tbody th") == ["a", "b", "decision error"]
-    assert "With ties by input order, a beats b in MRR" in text_of(browser, ".finding")
+    assert "With ties in input order, a beats b in MRR" in text_of(browser, ".finding")
 
 
 # Queries, and links to them.

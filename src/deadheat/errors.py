@@ -58,7 +58,10 @@ class MissingPackageError(DeadheatError, ImportError):
 
 def one_line(error: BaseException) -> str:
     """Return the type and the message of an error as one short line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
+    text = " ".join(str(error).split())
+    if len(text) > 150:
+        text = text[:150].rsplit(" ", 1)[0] + "…"
+    return f"{type(error).__name__}: {text}"
 
 
 class DeadheatWarning(UserWarning):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from deadheat.errors import InputError
+from deadheat.errors import InputError, suggest
 
 if TYPE_CHECKING:
     from deadheat._internal.dtypes import Format
@@ -82,6 +82,15 @@ class EvalSettings:
     pytrec_eval), ``"fp16"`` or ``"bf16"``. All views then use the ties of the rounded scores. None
     does not round."""
 
+    @classmethod
+    def from_options(cls, options: EvalOptions) -> EvalSettings:
+        """Return the settings of a public function; raise `TypeError` for an unknown option."""
+        known = cls.__dataclass_fields__
+        for name in options:
+            if name not in known:
+                raise TypeError(f"unknown option {name!r}{suggest(name, list(known))}")
+        return cls(**options)  # type: ignore[arg-type]
+
     def __post_init__(self) -> None:
         if self.tie_break not in tuple(TIE_RULES):
             rules = ", ".join(TIE_RULES)
@@ -110,6 +119,11 @@ class EvalSettings:
         return _RULES[self.tie_break][0]  # type: ignore[index]
 
     @property
+    def in_tie_order(self) -> str:
+        """The sort key with its preposition: ``in input order``, ``by the rank column``."""
+        return f"{'in' if self.tie_break == 'input' else 'by'} {self.tie_order}"
+
+    @property
     def rounding(self) -> str:
         """The rounding of scores as text, such as ``rounded to fp32``; empty without rounding."""
         return f"rounded to {self.score_dtype}" if self.score_dtype else ""
@@ -122,8 +136,7 @@ class EvalSettings:
         'oblivious: ties by descending document ids; all views: scores rounded to fp32'
         """
         seen = f"; all views: scores {self.rounding}" if self.rounding else ""
-        by = "in" if self.tie_break == "input" else "by"
-        return f"oblivious: ties {by} {self.tie_order}{seen}"
+        return f"oblivious: ties {self.in_tie_order}{seen}"
 
 
 def _check_tolerance(tie_tolerance: object) -> float:

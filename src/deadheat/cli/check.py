@@ -9,7 +9,15 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import FILE, SCORE_DTYPE, TIE_BREAK, check_standard_input, measures_option
+from deadheat.cli.common import (
+    BASE,
+    FILE,
+    PROMPT,
+    SCORE_DTYPE,
+    TIE_BREAK,
+    check_standard_input,
+    measures_option,
+)
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, gather, output_options, print_line, print_warnings
@@ -25,8 +33,13 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
 @click.command("check", cls=Command, example=_EXAMPLE)
 @click.argument("files", nargs=-1, type=FILE, metavar="[QRELS [NAME=]RUN]")
 @click.option(
-    "--model", type=FILE, help="Model to check instead of a run: hub id, folder or .gguf file."
+    "--model",
+    type=FILE,
+    help="Model to check instead of a run: hub id, folder (of a model or a PEFT adapter) or .gguf "
+    "file.",
 )
+@BASE
+@PROMPT
 @click.option("--dataset", type=FILE, help="Dataset for the model: hub id, folder or file.")
 @click.option("--model-dtype", help="Format in which the model runs: bf16, fp16 or fp32.")
 @click.option(
@@ -100,6 +113,8 @@ def _check_model(
     model_dtype: str | None,
     device: str | None,
     batch_size: int | None,
+    base: str | None,
+    prompt: str | None,
     **options: Any,
 ) -> Check:
     from deadheat.lab.check import check
@@ -109,6 +124,11 @@ def _check_model(
     with progress_bar("loading the model") as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # the command prints them itself
         model = load_model(
-            name, model_dtype=model_dtype or "bf16", device=device, batch_size=batch_size or 16
+            name,
+            model_dtype=model_dtype or "bf16",
+            device=device,
+            batch_size=batch_size or 16,
+            prompt=prompt,
+            base=base,
         )
         return check(model, dataset, measures, progress=progress, **options, **vars(settings))

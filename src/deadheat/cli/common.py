@@ -42,6 +42,12 @@ FILE = click.Path()
 """The type of file arguments; shells complete file names for it."""
 QRELS = click.argument("qrels", type=FILE)
 RUNS = click.argument("runs", nargs=-1, required=True, type=FILE, metavar="[NAME=]RUN...")
+BASE = click.option("--base", help="Base model of a PEFT adapter. [default: the one in its config]")
+PROMPT = click.option(
+    "--prompt",
+    help="Prompt of a yes/no reranker: a text with {query} and {document}, and with the special "
+    "tokens of the model. [default: the model's]",
+)
 
 
 def measures_option(help: str) -> Callable[[F], F]:

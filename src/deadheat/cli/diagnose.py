@@ -20,7 +20,7 @@ _LOGITS = """Logits, to find which step creates the ties: a Parquet, JSONL or CS
 columns query_id and logit (or logit_no and logit_yes), and optionally head_logit and
 model_dtype."""
 _WORST = "Number of queries with the largest range to list per measure."
-_ENOUGH = "A format is enough if the change of E[M], and the range, are at most this."
+_ENOUGH = "A format is enough if the change of the expected value, and the range, are at most this."
 _LEVELS = """Evaluate on scales with these numbers of values, such as 4,11,101, to find how fine a
 scale of grades must be. [default: finer scales, for scores that are grades]"""
 

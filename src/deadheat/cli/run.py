@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import explain, measures_option
+from deadheat.cli.common import BASE, PROMPT, explain, measures_option
 from deadheat.cli.engines import GPUS, engine_options, make_engine
 from deadheat.cli.findings import describe_experiment
 from deadheat.cli.help import Command
@@ -51,12 +51,8 @@ from deadheat.scoring import REGIMES
     help="Hub id, folder (of a model or a PEFT adapter) or .gguf file; NAME=MODEL gives it another "
     "name. May be repeated.",
 )
-@click.option("--base", help="Base model of a PEFT adapter. [default: the one in its config]")
-@click.option(
-    "--prompt",
-    help="Prompt of a yes/no reranker: a text with {query} and {document}, and with the special "
-    "tokens of the model. [default: the model's]",
-)
+@BASE
+@PROMPT
 @click.option(
     "--dataset", "datasets", multiple=True, help="Hub id, folder or file. May be repeated."
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -33,7 +34,7 @@ from deadheat.comparison.statistics import (
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, Floats, Result, evaluate_run
-from deadheat.formats import QrelsLike, RunLike, read_qrels
+from deadheat.formats import QrelsLike, Run, RunLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 
@@ -94,7 +95,13 @@ def compare(
     >>> comparison.pairs.select("difference", "lowest", "highest", "a_wins", "verdict").row(0)
     (0.25, 0.0, 0.5, 0.99609375, 'A is better')
     """
-    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    settings = EvalSettings.from_options(options)
+    if isinstance(runs, Result):
+        raise InputError("give results as a list: compare([a, b])")
+    if _is_one_run(runs):
+        raise InputError(
+            "runs must be {name: run}; this looks like one run: compare(qrels, {name: run, …})"
+        )
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
         judgements = read_qrels(cast(QrelsLike, results_or_qrels))
@@ -116,6 +123,14 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
+
+
+def _is_one_run(runs: object) -> bool:
+    """Return whether the object is a run, or a dict of the documents of each query."""
+    if not isinstance(runs, Mapping):
+        return isinstance(runs, Run)
+    documents = next(iter(runs.values()), None)
+    return isinstance(documents, Mapping) and isinstance(next(iter(documents.values()), None), Real)
 
 
 def compare_results(

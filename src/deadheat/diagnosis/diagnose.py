@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ from deadheat.evaluation import (
     run_name,
     views_of,
 )
-from deadheat.formats import QrelsLike, Run, RunLike, read_qrels, read_run
+from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
 from deadheat.measures import KERNEL_VIEWS, Judged, Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.tables import Part, Printable, render
@@ -76,8 +77,8 @@ class Effect:
     what_if: list[WhatIf]
     enough: dict[str, list[str]]
     """Per measure: the coarsest sufficient formats (a floating-point format, int8, a number of
-    decimals). A format is sufficient if the change of E[M] and the range are at most the
-    tolerance, for this format and for all finer formats of the same kind."""
+    decimals). A format is sufficient if the change of the expected value and the range
+    are at most the tolerance, for this format and for all finer formats of the same kind."""
     scales: list[WhatIf]
     """Each measure on other scales, if the scores are grades or `levels` was given."""
 
@@ -183,9 +184,13 @@ def diagnose(
     >>> diagnosis.anatomy.distinct, diagnosis.check.cause_kind
     (0.8, 'few values')
     """
-    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    settings = EvalSettings.from_options(options)
     if run is None:
         qrels, run = None, qrels
+    elif qrels is not None and (isinstance(qrels, Run) or isinstance(run, Judgements)):
+        text = "diagnose(run, qrels) is deprecated; call diagnose(qrels, run)"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+        qrels, run = run, qrels
     if run is None:
         raise InputError("no run was given; call diagnose(qrels, run) or diagnose(run)")
     if not (tolerance >= 0 and worst >= 0):
@@ -242,7 +247,7 @@ def check_run(
     **options: Unpack[EvalOptions],
 ) -> Check:
     """Check a run like `deadheat.check`, but emit no warnings."""
-    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    settings = EvalSettings.from_options(options)
     parsed, judgements = parse_measures(measures), read_qrels(qrels)
     diagnosis, candidates = _describe(run, settings)
     return check_scores(diagnosis, judgements, candidates, parsed)

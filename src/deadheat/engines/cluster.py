@@ -183,7 +183,7 @@ class _RayPool:
         done, _ = self._ray.wait(references, timeout=timeout, fetch_local=False)
         if not done:
             raise InputError(
-                f"in {START_SECONDS:g} seconds the Ray cluster had no room for a worker: other "
+                f"in {START_SECONDS:g} seconds the Ray cluster could not start a worker: other "
                 "work may hold its processors or GPUs, or it may have none; ask for less, or wait"
             )
         return done[0]

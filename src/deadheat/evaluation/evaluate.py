@@ -89,7 +89,7 @@ def evaluate(
     >>> result["Recall@2"].expected, result["Recall@2"].worst, result["Recall@2"].best
     (0.6666666666666666, 0.5, 1.0)
     """
-    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    settings = EvalSettings.from_options(options)
     return evaluate_run(qrels, run, parse_measures(measures), settings)
 
 
@@ -178,7 +178,7 @@ def evaluate_arrays(
     query_ids
         Names of the queries. Default: numbers from 0. Not allowed with `query`, which has names.
     **options
-        As for `evaluate`, without `tie_break`: the oblivious value breaks ties by input order.
+        As for `evaluate`, without `tie_break`: the oblivious value breaks ties in input order.
         ``queries="judged"`` leaves out queries without a relevant document, ``"all"`` counts them
         as 0.
 
@@ -192,7 +192,7 @@ def evaluate_arrays(
     >>> flat.query_ids, flat["MRR"].expected
     ([7, 3], 0.875)
     """
-    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    settings = EvalSettings.from_options(options)
     parsed = parse_measures(measures)
     return evaluate_scores(relevance, scores, parsed, settings, query, n_relevant, query_ids)
 

@@ -47,7 +47,7 @@ class Evaluator:
         measures: str | Measure | Iterable[object] = DEFAULT_MEASURES,
         **options: Unpack[EvalOptions],
     ) -> None:
-        self.settings = EvalSettings(**options)  # type: ignore[arg-type]
+        self.settings = EvalSettings.from_options(options)
         self.measures = parse_measures(measures)
         self._judgements = read_qrels(qrels)
         self._index = {query: i for i, query in enumerate(self._judgements.query_ids)}

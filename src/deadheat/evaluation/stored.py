@@ -19,10 +19,9 @@ def read_results(path: Path) -> list[Result]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError):
         raise InputError(
-            f"{path}: not a stored result, which is JSON ({error}); for run files, give the "
-            "judgements with --qrels"
+            f"{path}: this is not a stored result (JSON); for a run file, add --qrels"
         ) from None
     items = data if isinstance(data, list) else [data]
     if not items:

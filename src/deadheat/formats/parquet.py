@@ -24,7 +24,7 @@ def scan_parquet(source: str, file: IO[bytes]) -> Iterator[pl.LazyFrame]:
         yield pl.scan_parquet(file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{source}: cannot be read as PARQUET: {reason}") from None
+        raise InputError(f"{source}: cannot be read as Parquet: {reason}") from None
 
 
 def read_parquet(source: str, file: IO[bytes], *, all_columns: bool) -> pl.DataFrame:

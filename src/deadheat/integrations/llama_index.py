@@ -175,5 +175,5 @@ def result_of(results: Iterable[Any], measures: Measures, **options: Unpack[Eval
             raise InputError(f"the query {result.query!r:.60} was evaluated twice; keep one result")
         qrels[result.query] = dict.fromkeys(result.expected_ids, 1)
         run[result.query] = dict(zip(result.retrieved_ids, stored[0], strict=True))
-    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    settings = EvalSettings.from_options(options)
     return evaluate_run(read_qrels(qrels), run, parse_measures(measures), settings)

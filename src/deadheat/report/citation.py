@@ -107,7 +107,7 @@ def _appendix(results: Sequence[Result]) -> Prose:
         f"All values are tie-aware {_cite()}. Documents of a query that have the same score are "
         "tied. Where documents tie, we report the exact mean of a measure over all their orders "
         "(expected), the difference between the best and the worst order (range), and the value "
-        f"of a tool that breaks ties by {settings.tie_order} (oblivious) with its "
+        f"of a tool that breaks ties {settings.in_tie_order} (oblivious) with its "
         f"difference from the mean (bias). Scores are taken {scores}"
         f"{near if settings.tie_tolerance else ''}. We average over {_queries(results)}: "
         f"{QUERY_POLICIES[settings.queries]}."  # type: ignore[index]

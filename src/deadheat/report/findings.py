@@ -36,13 +36,13 @@ def describe_systems(
     if moved is None:
         return "Ties cannot move any of these values."
     name, summary = moved
-    order = results[name].provenance.settings.tie_order
+    order = results[name].provenance.settings.in_tie_order
     oblivious = number(summary.oblivious, percent=percent)
     bias = number(abs(summary.bias), percent=percent)
     off = f"{bias} {'above' if summary.bias > 0 else 'below'}" if float(bias) else "equal to"
     return (
         f"Ties can move {summary.measure} of {name} by {points(summary.range, percent)}; with ties "
-        f"by {order} it is {oblivious}, {off} the mean over all tie orders."
+        f"{order} it is {oblivious}, {off} the mean over all tie orders."
     )
 
 
@@ -60,10 +60,10 @@ def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | Non
         row = _largest(wrong)
         a_first = row["oblivious_difference"] > 0
         better, worse = (row["a"], row["b"]) if a_first else (row["b"], row["a"])
-        orders = {origin.settings.tie_order for origin in comparison.provenance.values()}
-        rule = orders.pop() if len(orders) == 1 else "the tie rule of each"
+        orders = {origin.settings.in_tie_order for origin in comparison.provenance.values()}
+        rule = orders.pop() if len(orders) == 1 else "by the tie rule of each"
         return (
-            f"With ties by {rule}, {better} beats {worse} in {row['measure']}; in the mean over "
+            f"With ties {rule}, {better} beats {worse} in {row['measure']}; in the mean over "
             f"all tie orders, {worse} is better by {points(abs(row['difference']), percent)}.",
             f"Decision errors: {len(wrong)} of {len(pairs)} comparisons.",
         )

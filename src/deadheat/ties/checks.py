@@ -23,7 +23,7 @@ def read_documents(
     position: ArrayLike,
     unretrieved: tuple[ArrayLike, ArrayLike],
 ) -> JudgedDocuments:
-    """Check and sort the documents of interest; see `TieCounter`."""
+    """Check and sort the judged documents; see `TieCounter`."""
     n_queries = check_number("n_queries", n_queries, least=0)
     queries = read_query_indices("query", query, n_queries)
     scores, grades = exact_floats(score, by_place=False), read_document_grades(grade)
@@ -36,7 +36,7 @@ def read_documents(
         )
     scores = scores.reshape(-1)
     if np.isnan(scores).any():
-        raise InputError("the score of a document of interest is NaN")
+        raise InputError("the score of a judged document is NaN")
     if (twice := find_twice(queries, positions)) is not None:
         raise InputError(
             f"two documents of query {queries[twice]} have position {positions[twice]}: give each "

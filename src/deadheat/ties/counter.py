@@ -35,11 +35,11 @@ BLOCK = 1 << 20
 
 
 class TieCounter:
-    """Count the candidates above and tied with the documents of interest, piece by piece.
+    """Count the candidates above and tied with the judged documents, piece by piece.
 
-    The scores of the documents of interest are given first. Then every candidate is counted once,
-    documents of interest included, in pieces of any size and order. The counter keeps a few
-    integers per document of interest, so the lists need not fit in memory. Counters of different
+    The scores of the judged documents are given first. Then every candidate is counted once,
+    judged documents included, in pieces of any size and order. The counter keeps a few
+    integers per judged document, so the lists need not fit in memory. Counters of different
     pieces of the same lists can be added.
 
     Parameters
@@ -47,13 +47,13 @@ class TieCounter:
     n_queries
         Number of queries.
     query
-        Per document of interest: index of its query.
+        Per judged document: index of its query.
     score
-        Per document of interest: its score.
+        Per judged document: its score.
     grade
-        Per document of interest: its grade.
+        Per judged document: its grade.
     position
-        Per document of interest: its position in the list of its query, starting at 0. The
+        Per judged document: its position in the list of its query, starting at 0. The
         oblivious value breaks ties in the order of positions, and the counter checks the score of
         every document at its position.
     unretrieved
@@ -168,7 +168,7 @@ class TieCounter:
             return NotImplemented
         if not all(map(np.array_equal, self._list_documents(), other._list_documents())):
             raise InputError(
-                "counters can be added only if they have the same documents of interest, retrieved "
+                "counters can be added only if they have the same judged documents, retrieved "
                 "and unretrieved"
             )
         total = copy(self)

@@ -28,7 +28,7 @@ ApplyToRuns = Callable[
     [Callable[[RunSource], T], Sequence[RunSource], str], tuple[dict[str, T], dict[str, str]]
 ]
 """`apply_to_runs` with workers, progress and engine given."""
-_QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as PARQUET: )""")
+_QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as Parquet: )""")
 """Start of the part of a message that quotes a file, or another library's message about it."""
 _MANY = 2_000_000
 """If a run in parts has more distinct scores than this, no grid is searched, to limit memory."""

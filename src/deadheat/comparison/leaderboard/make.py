@@ -128,7 +128,7 @@ def leaderboard(
         )
     judgements = read_qrels(qrels)
     asked = None if measures is None else parse_measures(measures)
-    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    settings = EvalSettings.from_options(options)
     searched = set(options) <= {"nan"}
     apply = partial(apply_to_runs, workers=workers, progress=progress, engine=engine)
     if board is not None and searched:

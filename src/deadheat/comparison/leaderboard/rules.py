@@ -115,7 +115,7 @@ def describe(settings: EvalSettings, aspects: Iterable[str] = ASPECTS) -> str:
     names = {format: word for word, format in SCORE_PRECISIONS.items()}
     words = {
         "score_dtype": f"{names[dtype]} scores" if dtype else "scores as given",
-        "tie_break": f"ties by {settings.tie_order}",
+        "tie_break": f"ties {settings.in_tie_order}",
         "queries": "" if settings.queries == "judged" else f"queries={settings.queries!r}",
     }
     return ", ".join(words[name] for name in aspects if words[name])

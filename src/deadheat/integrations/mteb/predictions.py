@@ -107,6 +107,8 @@ def read_predictions(folder: Path) -> list[Predictions]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file or folder") from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path}: cannot be read as JSON ({one_line(error)}); if MTEB was interrupted while "

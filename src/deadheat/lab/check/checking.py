@@ -129,7 +129,7 @@ def check(
         if isinstance(data, RetrievalDataset):
             raise InputError(f"a {type(subject).__name__} cannot be run: {NEEDS}")
         return check_run(cast("QrelsLike", subject), data, measures, **options)
-    settings, parsed = EvalSettings(**options), parse_measures(measures)  # type: ignore[arg-type]
+    settings, parsed = EvalSettings.from_options(options), parse_measures(measures)
     if samples < 1:
         raise InputError(f"samples must be 1 or more, not {samples}")
     dataset, of = _sample(_load(data), samples)

@@ -29,6 +29,7 @@ from deadheat.lab.datasets.sources import TableSource
 V = TypeVar("V")
 
 
+_LAYOUTS = "corpus, queries, qrels (and top_ranked), or rows of query, positive, negative"
 POOLED = "given, in rows"
 """The candidate rule of rows of texts; their corpus is the union of all candidates."""
 
@@ -103,12 +104,14 @@ def _read_rows(source: TableSource, subset: str | None, split: str | None) -> Re
     keep their length, and copies tie as in the paper.
     """
     names = source.tables
+    if not names:
+        raise InputError(f"{source.location}: no tables found; expected {_LAYOUTS}")
     table = subset or ("default" if "default" in names or len(names) != 1 else names[0])
     if table not in names:
         raise InputError(
             f"{source.location} has an unknown layout with the tables: "
-            f"{', '.join(names) or 'none'}; expected corpus, queries, qrels (and top_ranked), or "
-            f"rows of query, positive, negative in the table {table!r} (subset= chooses another)"
+            f"{', '.join(names)}; expected {_LAYOUTS} in the table {table!r} (subset= chooses "
+            "another)"
         )
     split = _choose_split(source, table, split)
     frame, location = source.read(table, split), f"{source.location}, {table}"

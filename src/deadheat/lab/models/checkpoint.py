@@ -186,10 +186,15 @@ def download(name: str, revision: str | None) -> Checkpoint:
             repository, revision=revision, allow_patterns=[file] if is_gguf else HUB_FILES
         )
     except Exception as error:  # every network library underneath has its own exceptions
+        offline = (hub.errors.LocalEntryNotFoundError, hub.errors.OfflineModeIsEnabled)
+        if isinstance(error, offline):
+            reason = "the Hugging Face hub cannot be reached"
+        else:
+            reason = f"it could not be downloaded from the Hugging Face hub ({one_line(error)})"
         raise InputError(
-            f"the model {name!r} is not a local folder, and could not be downloaded from the "
-            f"Hugging Face hub ({one_line(error)}); check the spelling, the connection and, for a "
-            "gated model, `hf auth login`, or download it elsewhere and pass its folder"
+            f"the model {name!r} is not a local folder, and {reason}; check the spelling, the "
+            "connection and, for a gated model, `hf auth login`, or download it elsewhere and pass "
+            "its folder"
         ) from error
     checkpoint = Checkpoint(name, Path(folder), Path(folder).name, gguf=file or None)
     if not is_gguf:

@@ -238,8 +238,8 @@ def make_chat_prompt(tokenizer: Any, name: str) -> PairPrompt:
     """Put the question of the paper's reranker into the chat template of another model."""
     if not tokenizer.chat_template:
         raise InputError(
-            f"the tokenizer of {name!r} has no chat template, so its prompt is unknown; pass "
-            "prompt=PairPrompt(prefix=…, body=…, suffix=…)"
+            f"the tokenizer of {name!r} has no chat template, so its prompt is unknown; give "
+            "one with {query} and {document}, by --prompt or prompt="
         )
     message = [{"role": "user", "content": f"{JUDGE}\n\nBODY"}]
     text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)

@@ -46,7 +46,7 @@ def tie_rule(results: Mapping[str, Result]) -> str:
         settings = result.provenance.settings
         near = f", scores within {settings.tie_tolerance:g} tied" if settings.tie_tolerance else ""
         seen = f", scores {settings.rounding}" if settings.rounding else ""
-        rules[label] = f"ties by {settings.tie_order}{seen}{near}"
+        rules[label] = f"ties {settings.in_tie_order}{seen}{near}"
     if len(set(rules.values())) == 1:
         return next(iter(rules.values()))
     return "; ".join(f"{label}: {rule}" for label, rule in rules.items())
