@@ -284,7 +284,7 @@ def test_memory_of_a_stream_is_that_of_the_relevant_documents():
         (lambda c: c.update([[np.nan], [1.0]]), "NaN"),
         (lambda c: c.update([[0.25], [0.5]]), "score 0.5.* 0.25"),
         (lambda c: c.groups(), "counted 0 times"),
-        (lambda c: c + TieCounter(2, [0], [0.5], [1], [0]), "same documents"),
+        (lambda c: c + TieCounter(2, [0], [0.5], [1], [0]), "same judged documents"),
     ],
 )
 def test_wrong_streams_are_refused(feed, words):

@@ -416,7 +416,7 @@ def test_broken_gzip_is_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_layout_split_and_subset(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"layout .*tables: none; expected corpus"):
+    with pytest.raises(InputError, match=r"no tables found; expected corpus"):
         load_dataset(tmp_path)
     folder = write_snapshot(write_snapshot(tmp_path, subset="en"), subset="de")
     with pytest.raises(InputError, match=r"several subsets.*subset=.* de, en"):

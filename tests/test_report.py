@@ -454,7 +454,7 @@ def test_a_foreign_folder_is_refused(tmp_path):
     said = deadheat("report", tmp_path, "-o", tmp_path / "page.html", status=2)
     assert "not the folder of an experiment" in said
     said = deadheat("report", tmp_path / "nothing", "-o", tmp_path / "page.html", status=2)
-    assert "no such file" in said
+    assert "No such file" in said
 
 
 def test_a_result_without_its_queries_names_the_way_out(tmp_path):
