@@ -431,7 +431,7 @@ ZEROS = torch.zeros(2, dtype=torch.long)
         (lambda: TieAwareRetrieval("MRR").update([1.0], [1], [0]), "must be tensors"),
         (
             lambda: TieAwareRetrieval("MRR").update(ZEROS[:0], ZEROS[:0], ZEROS[:0]),
-            "no",
+            "empty",
         ),
         (
             lambda: TieAwareRetrieval("MRR").update(torch.tensor([1, math.nan]), ZEROS, ZEROS + 7),
