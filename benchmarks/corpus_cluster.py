@@ -148,7 +148,7 @@ def timed_workers(
                 with Started(RayCluster(address, workers=workers), workers) as engine:
                     before, start = engine.busy(), time.perf_counter()
                     result = dh.evaluate_corpus(
-                        queries, shards, example.qrels, MEASURES, engine=engine
+                        example.qrels, queries, shards, MEASURES, engine=engine
                     )
                     took, after = time.perf_counter() - start, engine.busy()
                 spent = {process: after[process] - before[process] for process in after}
@@ -224,7 +224,7 @@ class _Worker:
 
     def __init__(self) -> None:
         one = np.ones((1, 2), np.float32)  # a worker has loaded all it needs after its first piece
-        dh.evaluate_corpus((["q"], one), [(["d"], one)], {"q": {"d": 1}}, MEASURES)
+        dh.evaluate_corpus({"q": {"d": 1}}, (["q"], one), [(["d"], one)], MEASURES)
         self._work: Any = None
 
     def __call__(self, piece: Any, make_worker: Any = None, *shared: Any) -> Any:

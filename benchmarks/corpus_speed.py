@@ -64,7 +64,7 @@ def numpy_calls(example: Example) -> dict[str, Callable[[], Any]]:
             example.asked @ part.T
 
     def ours() -> None:
-        dh.evaluate_corpus((example.names, example.asked), chunks, example.qrels, MEASURES)
+        dh.evaluate_corpus(example.qrels, (example.names, example.asked), chunks, MEASURES)
 
     return {"deadheat": ours, "products alone": products}
 
@@ -86,7 +86,7 @@ def torch_calls(example: Example) -> dict[str, Callable[[], Any]]:
             best = own if best is None else torch.cat((best, own), 1).topk(TOP, dim=1).values
 
     def ours() -> None:
-        dh.evaluate_corpus((example.names, asked), chunks, example.qrels, MEASURES)
+        dh.evaluate_corpus(example.qrels, (example.names, asked), chunks, MEASURES)
 
     return {"deadheat": ours, "products alone": products, f"torch.topk({TOP})": topk}
 
@@ -166,7 +166,7 @@ def peak_of_stored(folder: str, parts: int, width: int, queries: int = 64) -> fl
     asked = np.random.default_rng(1).standard_normal((queries, width), dtype=np.float32)
     qrels = {str(q): {str(q * 7 + i): 1 for i in range(RELEVANT)} for q in range(queries)}
     shards = dh.evaluation.stored_shards(folder, chunk=CHUNK)[:parts]
-    dh.evaluate_corpus((list(qrels), asked), shards, qrels, MEASURES)
+    dh.evaluate_corpus(qrels, (list(qrels), asked), shards, MEASURES)
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1e3
 

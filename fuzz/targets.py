@@ -261,7 +261,7 @@ def _stored_corpus(part: bytes, ids: bytes | None) -> None:
     queries = np.ones((1, width), read[0][1].dtype if read else np.float32)
     bits = "hamming" if queries.dtype == np.bool_ else "dot"
     try:
-        dh.evaluate_corpus((["q"], queries), [shard], {"q": {"0": 1}}, ["MRR"], similarity=bits)
+        dh.evaluate_corpus({"q": {"0": 1}}, (["q"], queries), [shard], ["MRR"], similarity=bits)
     except dh.InputError:
         return
 

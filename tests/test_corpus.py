@@ -118,7 +118,7 @@ def test_a_corpus_in_chunks_is_the_whole_corpus(case, as_tensor, data):
         ):  # several blocks a chunk, and odd ones at its end
             patch.setattr(corpus_chunks, limit, 7)
         found = quiet(dh.evaluate_corpus)(
-            (names, queries), chunks, qrels, ALL, similarity=kind, regime=regime
+            qrels, (names, queries), chunks, ALL, similarity=kind, regime=regime
         )
     assert_same_views(found, whole(queries, documents, qrels, ALL, kind, regime))
     [warning] = found.warnings
@@ -149,14 +149,14 @@ def test_judged_documents_score_to_the_bit_as_the_stream_does(as_tensor, n):
     asked, vectors, qrels = example(n, 2_003, 100)
     if as_tensor:
         asked, vectors = tensor(asked), tensor(vectors)
-    found = dh.evaluate_corpus(named(asked), in_chunks(vectors, 1_001), qrels, ["MRR"])
+    found = dh.evaluate_corpus(qrels, named(asked), in_chunks(vectors, 1_001), ["MRR"])
     assert found.remarks == ()
 
 
 def test_a_backend_that_never_repeats_itself(monkeypatch):
     """The announced score stands in for the document, and the result says so."""
     asked, vectors, qrels = example()
-    exact = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
+    exact = dh.evaluate_corpus(qrels, named(asked), in_chunks(vectors), ALL)
     multiply, times = Products.multiply, []
 
     def noisy(self, documents):
@@ -164,7 +164,7 @@ def test_a_backend_that_never_repeats_itself(monkeypatch):
         return multiply(self, documents) * np.float32(1 + len(times) * 2e-7)
 
     monkeypatch.setattr(Products, "multiply", noisy)
-    found = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
+    found = dh.evaluate_corpus(qrels, named(asked), in_chunks(vectors), ALL)
     (remark,) = found.remarks
     assert remark.level == "note" and "judged documents" in str(remark)
     assert 0 < remark.values["changed"] <= 12
@@ -194,17 +194,17 @@ def test_chunks_are_read_twice_and_one_at_a_time(size, shards):
 
     bounds = np.linspace(0, 10, shards + 1).astype(int)
     parts = [partial(chunks, *pair) for pair in pairwise(bounds)]
-    found = dh.evaluate_corpus(named(asked), parts, qrels, ["MRR"])
+    found = dh.evaluate_corpus(qrels, named(asked), parts, ["MRR"])
     assert len(most) == 2 * 10
     assert max(most) == 1
-    assert found["MRR"] == dh.evaluate_corpus(named(asked), [*chunks()], qrels, ["MRR"])["MRR"]
+    assert found["MRR"] == dh.evaluate_corpus(qrels, named(asked), [*chunks()], ["MRR"])["MRR"]
 
 
 def test_tie_statistics():
     asked, vectors, qrels = example()
     bits = (asked > 0, vectors > 0)
     evaluate = partial(
-        dh.evaluate_corpus, named(bits[0]), in_chunks(bits[1]), qrels, ["MRR"], similarity="hamming"
+        dh.evaluate_corpus, qrels, named(bits[0]), in_chunks(bits[1]), ["MRR"], similarity="hamming"
     )
     scores = score("hamming", regime="native", model_dtype="binary", queries=bits[0],
                    documents=bits[1], backend="numpy")  # fmt: skip
@@ -222,7 +222,7 @@ def test_where_it_comes_from():
     asked, vectors, qrels = example()
     half = asked.astype(np.float16), vectors.astype(np.float16)
     origin = dh.evaluate_corpus(
-        named(half[0]), in_chunks(half[1]), qrels, ["MRR"], similarity="cosine", regime="hps"
+        qrels, named(half[0]), in_chunks(half[1]), ["MRR"], similarity="cosine", regime="hps"
     ).provenance
     assert origin.run == "corpus" and origin.settings.tie_break == "input"
     assert str(origin.scoring) == "model dtype fp16, scoring dtype fp32, regime hps"
@@ -233,8 +233,8 @@ def test_float_queries_score_integer_documents():
     """As sentence-transformers rescores int8 documents."""
     asked, vectors, qrels = example()
     small = np.clip(vectors * 40, -128, 127).astype(np.int8)
-    found = dh.evaluate_corpus(named(asked), in_chunks(small), qrels, ["MRR"])
-    widened = dh.evaluate_corpus(named(asked), in_chunks(small.astype("f4")), qrels, ["MRR"])
+    found = dh.evaluate_corpus(qrels, named(asked), in_chunks(small), ["MRR"])
+    widened = dh.evaluate_corpus(qrels, named(asked), in_chunks(small.astype("f4")), ["MRR"])
     assert found["MRR"] == widened["MRR"]
 
 
@@ -243,7 +243,7 @@ def test_the_queries_that_count(policy):
     asked, vectors, qrels = example()
     judged = {**qrels, "unasked": {"d1": 1}, "q0": {"d1": 0}}
     chunks = in_chunks(vectors)
-    found = quiet(dh.evaluate_corpus)(named(asked), chunks, judged, ["MRR"], queries=policy)
+    found = quiet(dh.evaluate_corpus)(judged, named(asked), chunks, ["MRR"], queries=policy)
     scores = asked @ vectors.T
     run = {
         f"q{q}": {f"d{d}": score for d, score in enumerate(own)}
@@ -306,14 +306,14 @@ def test_wrong_chunks_are_refused(name):
     chunks, words = WRONG[name]
     asked, _, qrels = example()
     with pytest.raises(dh.InputError, match=words):
-        quiet(dh.evaluate_corpus)(named(asked), chunks, qrels, ["MRR"])
+        quiet(dh.evaluate_corpus)(qrels, named(asked), chunks, ["MRR"])
 
 
 def test_a_judged_document_with_nan_is_named():
     asked, vectors, qrels = example()
     vectors[290, 0] = np.nan
     with pytest.raises(dh.InputError, match="document 'd290'"):
-        dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"])
+        dh.evaluate_corpus(qrels, named(asked), in_chunks(vectors), ["MRR"])
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
@@ -325,7 +325,7 @@ def test_other_embeddings_the_second_time_are_refused(as_tensor):
         asked, vectors = torch.from_numpy(asked).bfloat16(), torch.from_numpy(vectors).bfloat16()
     passes = iter([in_chunks(vectors), in_chunks(-vectors)])
     with pytest.raises(dh.InputError, match=r"position \d+ .* in the first pass"):
-        dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+        dh.evaluate_corpus(qrels, named(asked), lambda: next(passes), ["MRR"])
 
 
 def test_a_third_pass_that_ends_early_is_refused():
@@ -334,14 +334,14 @@ def test_a_third_pass_that_ends_early_is_refused():
     passes = iter([chunks, chunks, chunks[:2]])
     queries = [f"q{q}" for q in range(4)], asked > 0, asked
     with pytest.raises(dh.InputError, match=r"300 documents .* 180"):
-        dh.evaluation.evaluate_rescoring(queries, lambda: next(passes), qrels, ["MRR"])
+        dh.evaluation.evaluate_rescoring(qrels, queries, lambda: next(passes), ["MRR"])
 
 
 def test_chunks_in_another_order_the_second_time_are_refused():
     asked, vectors, qrels = example()
     passes = iter([in_chunks(vectors), in_chunks(vectors)[::-1]])
     with pytest.raises(dh.InputError, match=r"position \d+ .* in the first pass"):
-        dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+        dh.evaluate_corpus(qrels, named(asked), lambda: next(passes), ["MRR"])
 
 
 @pytest.mark.parametrize(
@@ -353,15 +353,15 @@ def test_other_positions_the_second_time_are_refused(shift, words):
     ids, places = [f"d{d}" for d in range(300)], np.arange(300)
     passes = iter([[(ids, vectors, places)], [(ids, vectors, shift(places))]])
     with pytest.raises(dh.InputError, match=words):
-        dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+        dh.evaluate_corpus(qrels, named(asked), lambda: next(passes), ["MRR"])
 
 
 def test_other_chunks_of_the_same_documents_the_second_time():
     asked, vectors, qrels = example()
     passes = iter([in_chunks(vectors), in_chunks(vectors, 300)])
-    found = dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+    found = dh.evaluate_corpus(qrels, named(asked), lambda: next(passes), ["MRR"])
     assert (
-        found["MRR"] == dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"])["MRR"]
+        found["MRR"] == dh.evaluate_corpus(qrels, named(asked), in_chunks(vectors), ["MRR"])["MRR"]
     )
 
 
@@ -383,15 +383,15 @@ def test_other_chunks_of_the_same_documents_the_second_time():
 def test_wrong_queries_are_refused(queries, options, words):
     _, vectors, qrels = example()
     with pytest.raises(dh.InputError, match=words):
-        dh.evaluate_corpus(queries, in_chunks(vectors), qrels, ["MRR"], **options)
+        dh.evaluate_corpus(qrels, queries, in_chunks(vectors), ["MRR"], **options)
 
 
 def test_queries_without_judgements_and_without_embeddings():
     asked, vectors, qrels = example()
-    expected = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"])
+    expected = dh.evaluate_corpus(qrels, named(asked), in_chunks(vectors), ["MRR"])
     names = ["q3", "unjudged", "q0"]
     rows = asked[[3, 1, 0]]
-    found = quiet(dh.evaluate_corpus)((names, rows), in_chunks(vectors), qrels, ["MRR"])
+    found = quiet(dh.evaluate_corpus)(qrels, (names, rows), in_chunks(vectors), ["MRR"])
     assert found.query_ids == ["q0", "q1", "q2", "q3"]
     values = expected.views[dh.MRR].expected
     assert found.views[dh.MRR].expected.tolist() == [values[0], 0, 0, values[3]]
@@ -401,7 +401,7 @@ def test_queries_without_judgements_and_without_embeddings():
 def test_tensors_and_arrays_do_not_mix():
     asked, vectors, qrels = example()
     with pytest.raises(dh.InputError, match=r"torch tensors.*queries.*arrays"):
-        dh.evaluate_corpus(named(asked), in_chunks(tensor(vectors)), qrels, ["MRR"])
+        dh.evaluate_corpus(qrels, named(asked), in_chunks(tensor(vectors)), ["MRR"])
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
@@ -428,7 +428,7 @@ def test_two_stages_are_both_exact(candidates, as_tensor):
         (ids, part, given[3][int(ids[0][1:]) :][: len(ids)]) for ids, part in in_chunks(given[2])
     ]
     found = quiet(dh.evaluation.evaluate_rescoring)(
-        ([f"q{q}" for q in range(4)], *given[:2]), chunks, qrels, ALL, candidates=candidates
+        qrels, ([f"q{q}" for q in range(4)], *given[:2]), chunks, ALL, candidates=candidates
     )
     assert_same_views(found.second, expected)
     assert_same_views(found.first, whole(*bits, qrels, ALL, "hamming", "native"))
@@ -489,7 +489,7 @@ def test_documents_that_share_an_embedding_tie(as_tensor, step):
         for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
             patch.setattr(corpus_chunks, limit, step)
         given = tensor(asked) if as_tensor else asked
-        found = dh.evaluate_corpus(named(given), chunks, qrels, ALL, exact_ties=True)
+        found = dh.evaluate_corpus(qrels, named(given), chunks, ALL, exact_ties=True)
     assert_same_views(found, quiet(dh.evaluate)(qrels, run, ALL))
     assert found.provenance.scores.distinct == 4 * len(np.unique(text))
     assert found.remarks == ()
@@ -498,7 +498,7 @@ def test_documents_that_share_an_embedding_tie(as_tensor, step):
 def test_rows_outside_of_the_embeddings_are_refused():
     asked, vectors, qrels = example()
     with pytest.raises(dh.InputError, match=r"row 5.* 2 embeddings"):
-        dh.evaluate_corpus(named(asked), [(["a"], vectors[:2], [0], [5])], qrels, ["MRR"])
+        dh.evaluate_corpus(qrels, named(asked), [(["a"], vectors[:2], [0], [5])], ["MRR"])
 
 
 def repeated(queries, documents=9_001, distinct=300, width=40):
@@ -541,11 +541,11 @@ def test_any_sharding_gives_the_same_bits(queries, as_tensor):
         asked, vectors = tensor(asked), tensor(vectors)
     every = np.arange(len(vectors))
     measures = ["nDCG@10", "MRR", "MAP", "bpref"]
-    whole = dh.evaluate_corpus(named(asked), [([f"d{d}" for d in every], vectors)], qrels, measures)
+    whole = dh.evaluate_corpus(qrels, named(asked), [([f"d{d}" for d in every], vectors)], measures)
     assert whole["MAP"].range > 0, "ties matter"
     assert whole.remarks == ()
     for name, cut in SHARDINGS.items():
-        found = dh.evaluate_corpus(named(asked), sharded(vectors, cut(every)), qrels, measures)
+        found = dh.evaluate_corpus(qrels, named(asked), sharded(vectors, cut(every)), measures)
         assert found.to_json() == whole.to_json(), name
 
 
@@ -566,7 +566,7 @@ def test_the_document_is_named_where_its_ids_are_overwritten():
 
     shards = [partial(shard, number) for number in range(3)]
     with pytest.raises(dh.InputError, match="document 'd2': "):
-        dh.evaluate_corpus(named(asked), shards, qrels, ["MRR"])
+        dh.evaluate_corpus(qrels, named(asked), shards, ["MRR"])
 
 
 def test_rows_that_no_document_has():
@@ -574,19 +574,19 @@ def test_rows_that_no_document_has():
     every = [f"d{d}" for d in range(299)]
     empty = ([], vectors[:0], [], [])
     chunks = [empty, (every, vectors, list(range(299)), list(range(299)))]
-    found = dh.evaluate_corpus(named(asked), chunks, qrels, ["MRR"])
-    whole = dh.evaluate_corpus(named(asked), [(every, vectors[:299])], qrels, ["MRR"])
+    found = dh.evaluate_corpus(qrels, named(asked), chunks, ["MRR"])
+    whole = dh.evaluate_corpus(qrels, named(asked), [(every, vectors[:299])], ["MRR"])
     assert found["MRR"] == whole["MRR"]
 
 
 def test_small_shards_are_multiplied_together(monkeypatch):
     """A product costs the same however few documents it has."""
     asked, vectors, qrels = example()
-    one = dh.evaluate_corpus(named(asked), sharded(vectors, [np.arange(300)]), qrels, ["MRR"])
+    one = dh.evaluate_corpus(qrels, named(asked), sharded(vectors, [np.arange(300)]), ["MRR"])
     products, multiply = [], Products.multiply
     monkeypatch.setattr(Products, "multiply", lambda *given: products.append(1) or multiply(*given))
     shards = sharded(vectors, np.arange(300).reshape(100, 3))
-    found = dh.evaluate_corpus(named(asked), shards, qrels, ["MRR"])
+    found = dh.evaluate_corpus(qrels, named(asked), shards, ["MRR"])
     assert len(products) == 2, "one for the judged documents, one for all"
     assert found.to_json() == one.to_json()
 
@@ -641,13 +641,13 @@ def test_wrong_shards_are_refused(name):
     make, words = WRONG_SHARDS[name]
     asked, vectors, qrels = example()
     with pytest.raises(dh.InputError, match=words):
-        quiet(dh.evaluate_corpus)(named(asked), make(vectors), qrels, ["MRR"])
+        quiet(dh.evaluate_corpus)(qrels, named(asked), make(vectors), ["MRR"])
 
 
 def test_places_without_a_document_are_told():
     asked, vectors, qrels = example()
     shards = sharded(vectors, [np.arange(100), np.arange(103, 300)])
-    found = quiet(dh.evaluate_corpus)(named(asked), shards, qrels, ["MRR"])
+    found = quiet(dh.evaluate_corpus)(qrels, named(asked), shards, ["MRR"])
     assert any(
         re.search(r"3 positions .*300.* document.* 100\b", words) for words in found.warnings
     )
@@ -657,9 +657,9 @@ def test_tie_statistics_of_shards_add_up():
     asked, vectors, qrels = example()
     bits = named(asked > 0)
     options = {"similarity": "hamming", "exact_ties": True}
-    whole = dh.evaluate_corpus(bits, in_chunks(vectors > 0), qrels, ["MRR"], **options)
+    whole = dh.evaluate_corpus(qrels, bits, in_chunks(vectors > 0), ["MRR"], **options)
     shards = sharded(vectors > 0, [np.arange(0, 300, 2), np.arange(1, 300, 2)])
-    found = dh.evaluate_corpus(bits, shards, qrels, ["MRR"], **options)
+    found = dh.evaluate_corpus(qrels, bits, shards, ["MRR"], **options)
     assert found.to_json() == whole.to_json()
 
 
@@ -667,10 +667,10 @@ def test_documents_named_by_numbers():
     asked, vectors, _ = example()
     qrels = {"q0": {"7": 1, "200": 1}, "q1": {"299": 1}}
     shards = [lambda: [(range(100), vectors[:100])], lambda: [(range(100, 300), vectors[100:])]]
-    found = quiet(dh.evaluate_corpus)(named(asked), shards, qrels, ["MRR"])
+    found = quiet(dh.evaluate_corpus)(qrels, named(asked), shards, ["MRR"])
     texts = [([str(d) for d in range(300)], vectors)]
     assert (
-        found.to_json() == quiet(dh.evaluate_corpus)(named(asked), texts, qrels, ["MRR"]).to_json()
+        found.to_json() == quiet(dh.evaluate_corpus)(qrels, named(asked), texts, ["MRR"]).to_json()
     )
 
 
@@ -680,9 +680,9 @@ def test_an_engine_wants_functions():
 
     asked, vectors, qrels = example()
     with pytest.raises(dh.InputError, match=r"engine .*RayCluster.*'ray'"):
-        dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"], engine="ray")
+        dh.evaluate_corpus(qrels, named(asked), in_chunks(vectors), ["MRR"], engine="ray")
     with pytest.raises(dh.InputError, match=r"engine.*function.*shard"):
-        dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"], engine=Elsewhere())
+        dh.evaluate_corpus(qrels, named(asked), in_chunks(vectors), ["MRR"], engine=Elsewhere())
 
 
 def test_a_machine_that_multiplies_otherwise_is_refused():
@@ -702,20 +702,20 @@ def test_progress_is_told_block_by_block(monkeypatch):
     told = []
     shards = [lambda: in_chunks(vectors)[:2], lambda: in_chunks(vectors)[2:]]
     found = dh.evaluate_corpus(
-        named(asked), shards, qrels, ["MRR"], progress=lambda *step: told.append(step)
+        qrels, named(asked), shards, ["MRR"], progress=lambda *step: told.append(step)
     )
     assert told[:2] == [("reading ids", 1, 2), ("reading ids", 2, 2)]
     assert {step[::2] for step in told[2:]} == {("counting", 300)}
     counted = [done for _, done, _ in told[2:]]
     assert counted == sorted(counted) and counted[-1] == 300
     assert len(counted) == 5  # three blocks of 180 documents, and two of 120
-    assert found.to_json() == dh.evaluate_corpus(named(asked), shards, qrels, ["MRR"]).to_json()
+    assert found.to_json() == dh.evaluate_corpus(qrels, named(asked), shards, ["MRR"]).to_json()
 
 
 def test_ids_that_do_not_match_are_shown():
     asked, vectors, _ = example()
     for chunks in (in_chunks(vectors), in_chunks(vectors, 1)):
-        found = quiet(dh.evaluate_corpus)(named(asked), chunks, {"q0": {"0": 1, "1": 1}}, ["MRR"])
+        found = quiet(dh.evaluate_corpus)({"q0": {"0": 1, "1": 1}}, named(asked), chunks, ["MRR"])
         text = "documents .*'0' and '1'.*'d0' and 'd1'"
         assert any(re.search(text, warning) for warning in found.warnings)
 
@@ -723,9 +723,26 @@ def test_ids_that_do_not_match_are_shown():
 def test_a_corpus_of_one_document_that_is_not_judged():
     """With two queries a list of two rows names the same document twice."""
     one = np.ones((2, 4), np.float32)
-    found = quiet(dh.evaluate_corpus)(named(one), [(["x"], one[:1])], {"q0": {"d": 1}}, ["MRR"])
+    found = quiet(dh.evaluate_corpus)({"q0": {"d": 1}}, named(one), [(["x"], one[:1])], ["MRR"])
     assert found["MRR"].expected == 0
     assert any(re.search("documents .*'d'.*'x'", warning) for warning in found.warnings)
+
+
+def test_the_deprecated_order_of_arguments():
+    asked, vectors, qrels = example()
+    for evaluate, queries, chunks in (
+        (dh.evaluate_corpus, named(asked), in_chunks(vectors)),
+        (
+            dh.evaluation.evaluate_rescoring,
+            (*named(asked > 0), asked),
+            [(ids, part > 0, part) for ids, part in in_chunks(vectors)],
+        ),
+    ):
+        with pytest.warns(DeprecationWarning, match="judgements first") as caught:
+            old = quiet(evaluate)(queries, chunks, qrels, ["MRR"])
+        assert caught[0].filename == quiet.__code__.co_filename
+        new = quiet(evaluate)(qrels, queries, chunks, ["MRR"])
+        assert str(old) == str(new)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -735,7 +752,7 @@ def test_a_forked_process_says_what_it_cannot_do():
         import numpy as np, polars as pl
         import deadheat as dh
         one = np.ones((1, 2), np.float32)
-        corpus = (["q"], one), [(["d"], one)], {"q": {"d": 1}}, ["MRR"]
+        corpus = {"q": {"d": 1}}, (["q"], one), [(["d"], one)], ["MRR"]
         pl.Series(range(100_000)).sort()
         dh.evaluate_corpus(*corpus)
         child = os.fork()

@@ -46,7 +46,7 @@ def test_stored_parts_are_the_corpus(tmp_path, dtype, torch, named):
     folder = stored(tmp_path / "e", np.split(vectors, [120, 121]), ids=ids if named else None)
     qrels = {f"q{q}": {ids[d]: 1 for d in (q, 130 + q, 299)} for q in range(3)}
     names, measures = list(qrels), ["MRR", "MAP", "nDCG@10"]
-    whole = dh.evaluate_corpus((names, asked), [(ids, vectors)], qrels, measures)
+    whole = dh.evaluate_corpus(qrels, (names, asked), [(ids, vectors)], measures)
     if torch:
         tensors = pytest.importorskip("torch")
         is_bf16 = dtype == ml_dtypes.bfloat16
@@ -54,7 +54,7 @@ def test_stored_parts_are_the_corpus(tmp_path, dtype, torch, named):
         asked = asked.bfloat16() if is_bf16 else asked
     shards = dh.evaluation.stored_shards(folder, chunk=50, torch=torch)
     assert [shard.documents for shard in shards] == [120, 1, 179]
-    found = dh.evaluate_corpus((names, asked), shards, qrels, measures)
+    found = dh.evaluate_corpus(qrels, (names, asked), shards, measures)
     assert found.views.keys() == whole.views.keys()
     for measure in measures:
         assert found[measure] == whole[measure]
@@ -120,7 +120,7 @@ def test_wrong_files_are_refused(tmp_path, name):
     change(folder)
     with pytest.raises(dh.InputError, match=words):
         quiet(dh.evaluate_corpus)(
-            (["q"], asked[:1]), dh.evaluation.stored_shards(folder), {"q": {"7": 1}}, ["MRR"]
+            {"q": {"7": 1}}, (["q"], asked[:1]), dh.evaluation.stored_shards(folder), ["MRR"]
         )
 
 
@@ -178,7 +178,7 @@ def test_a_file_that_has_changed_is_refused(tmp_path):
     shards = dh.evaluation.stored_shards(folder)
     stored(folder, [vectors[:200]])
     with pytest.raises(dh.InputError, match=r"part-0.* \[200, 16\].* \[300, 16\]"):
-        quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"7": 1}}, ["MRR"])
+        quiet(dh.evaluate_corpus)({"q": {"7": 1}}, (["q"], asked[:1]), shards, ["MRR"])
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_wrong_ids_are_refused_by_file(tmp_path, lines, words):
     for chunk in (1, 100):
         with pytest.raises(dh.InputError, match=rf"part-0\.ids\.txt{words}"):
             shards = dh.evaluation.stored_shards(folder, chunk=chunk)
-            quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"a": 1}}, ["MRR"])
+            quiet(dh.evaluate_corpus)({"q": {"a": 1}}, (["q"], asked[:1]), shards, ["MRR"])
 
 
 def test_a_byte_order_mark_is_not_part_of_the_first_id(tmp_path):
@@ -212,7 +212,7 @@ def test_ids_that_are_gone_when_they_are_read_are_missed(tmp_path):
     shards = dh.evaluation.stored_shards(folder)
     (folder / "part-0.ids.txt").unlink()
     with pytest.raises(dh.InputError, match=r"cannot be read .*part-0\.ids\.txt"):
-        quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"d7": 1}}, ["MRR"])
+        quiet(dh.evaluate_corpus)({"q": {"d7": 1}}, (["q"], asked[:1]), shards, ["MRR"])
 
 
 def test_an_empty_part_needs_no_ids(tmp_path):
@@ -221,7 +221,7 @@ def test_an_empty_part_needs_no_ids(tmp_path):
     (folder / "part-1.ids.txt").unlink()
     qrels = {"q": {"d7": 1}}
     assert dh.evaluate_corpus(
-        (["q"], asked[:1]), dh.evaluation.stored_shards(folder), qrels, ["MRR"]
+        qrels, (["q"], asked[:1]), dh.evaluation.stored_shards(folder), ["MRR"]
     )
 
 

@@ -418,6 +418,6 @@ def test_names_of_arrays_and_groups_come_back():
     groups = counter.groups([0], [0], [1])
     assert dh.evaluation.evaluate_groups(groups, "MRR@1", query_ids=[5]).query_ids == [5]
     top = dh.evaluation.evaluate_top(
-        counter, {5: {"a"}}, "MRR@1", query_ids=[5], document_ids=["a"]
+        {5: {"a"}}, counter, "MRR@1", query_ids=[5], document_ids=["a"]
     )
     assert top.query_ids == [5]

@@ -170,9 +170,9 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
             torch.set_num_threads(threads)
         with threadpoolctl.threadpool_limits(threads, "blas"):
             result = dh.evaluate_corpus(
+                qrels,
                 (list(qrels), asked),
                 [(ids[a : a + 700], vectors[a : a + 700]) for a in range(0, 5_003, 700)],
-                qrels,
                 ["MRR", "MAP", "nDCG@10"],
                 exact_ties=True,
             )
@@ -185,7 +185,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
 
 def evaluated(chunks, vectors, relevant=7):
     qrels = {"q": {f"d{relevant}": 1}}
-    return dh.evaluate_corpus((["q"], vectors[:1]), chunks, qrels, ["MRR", "MAP"])
+    return dh.evaluate_corpus(qrels, (["q"], vectors[:1]), chunks, ["MRR", "MAP"])
 
 
 @pytest.fixture
@@ -309,7 +309,7 @@ def test_threads_share_the_blocks_of_small_shards(monkeypatch):
         monkeypatch.setattr(corpus_chunks, limit, 1)
     with threadpoolctl.threadpool_limits(2, "blas"):
         found = dh.evaluate_corpus(
-            (["q"], vectors[:1]), [Shard(0), Shard(1)], {"q": {"d0": 1}}, ["MRR"]
+            {"q": {"d0": 1}}, (["q"], vectors[:1]), [Shard(0), Shard(1)], ["MRR"]
         )
     assert found["MRR"].expected == 1
     assert len(judged) == 3
@@ -326,4 +326,4 @@ def test_of_several_broken_documents_the_first_is_named(monkeypatch):
         threadpoolctl.threadpool_limits(4, "blas"),
         pytest.raises(dh.InputError, match="document 'd1000'"),
     ):
-        dh.evaluate_corpus((["q"], vectors[:1]), chunks, {"q": {"d7": 1}}, ["MRR"])
+        dh.evaluate_corpus({"q": {"d7": 1}}, (["q"], vectors[:1]), chunks, ["MRR"])

@@ -95,7 +95,7 @@ def test_the_top_gives_the_views_of_the_whole(data, as_tensor):
         counter = counters[i % len(counters)]
         counter.update(tensor(piece) if as_tensor else piece, positions=columns)
     counter = reduce(add, counters)
-    found = quiet(dh.evaluation.evaluate_top)(counter, qrels, measures, **names(scores))
+    found = quiet(dh.evaluation.evaluate_top)(qrels, counter, measures, **names(scores))
     assert_same_views(found, whole(scores, qrels, measures))
 
     positions, top = counter.top()
@@ -119,7 +119,7 @@ def test_lists_of_binary_embeddings_cut_at_ten_understate_their_ties():
     for start in range(0, 3_000, 700):
         counter.update(scores[:, start : start + 700], start)
     truth = whole(scores, qrels, ["nDCG@10"])
-    found = dh.evaluation.evaluate_top(counter, qrels, ["nDCG@10"], **names(scores))
+    found = dh.evaluation.evaluate_top(qrels, counter, ["nDCG@10"], **names(scores))
     assert_same_views(found, truth)
     assert counter.kept.forgotten.sum() > 100
     assert len(counter.kept.query) <= 40 * 10 + 80
@@ -151,7 +151,7 @@ def test_queries_without_candidates_and_without_judgements():
     counter.update([[0.5, 0.25], [0.25, 0.5]])
     qrels = {"other": {"a": 1}, "q1": {"a": 1}}
     ids = {"query_ids": ["q0", "q1"], "document_ids": ["a", "b"]}
-    result = quiet(dh.evaluation.evaluate_top)(counter, qrels, ["Success@1"], **ids)
+    result = quiet(dh.evaluation.evaluate_top)(qrels, counter, ["Success@1"], **ids)
     unjudged, missing = result.warnings
     assert "without judgements" in unjudged and "1 query judged but missing" in missing
     assert result.query_ids == ["other", "q1"]
@@ -164,8 +164,8 @@ def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
     ids = {"query_ids": ["q"], "document_ids": list("abcd")}
     for document in "bd":  # d stands below the cut, but nothing of it was kept
         with pytest.raises(dh.InputError, match=r"position \d of query 0 .*judged.* rank 1"):
-            dh.evaluation.evaluate_top(counter, {"q": {document: 1}}, ["MRR@1"], **ids)
-    assert dh.evaluation.evaluate_top(counter, {"q": {"a": 1}}, ["MRR@1"], **ids)["MRR@1"].best == 1
+            dh.evaluation.evaluate_top({"q": {document: 1}}, counter, ["MRR@1"], **ids)
+    assert dh.evaluation.evaluate_top({"q": {"a": 1}}, counter, ["MRR@1"], **ids)["MRR@1"].best == 1
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_wrong_pieces_are_refused(feed, words):
 
 def evaluate(counter, measure="MRR@1"):
     ids = {"query_ids": ["q", "r"], "document_ids": ["a", "b", "c"]}
-    return quiet(dh.evaluation.evaluate_top)(counter, {"q": {"a": 1}}, [measure], **ids)
+    return quiet(dh.evaluation.evaluate_top)({"q": {"a": 1}}, counter, [measure], **ids)
 
 
 def test_a_tensor_with_nan_is_refused():

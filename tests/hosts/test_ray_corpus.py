@@ -76,8 +76,8 @@ def test_every_bit_is_that_of_one_machine(corpus, two_nodes, shards, workers):
     queries, path, qrels = corpus
     ray.shutdown()
     cluster = RayCluster(two_nodes.address, workers=workers)
-    found = dh.evaluate_corpus(queries, shards(path), qrels, MEASURES, engine=cluster)
-    whole = dh.evaluate_corpus(queries, in_parts(path, 1), qrels, MEASURES)
+    found = dh.evaluate_corpus(qrels, queries, shards(path), MEASURES, engine=cluster)
+    whole = dh.evaluate_corpus(qrels, queries, in_parts(path, 1), MEASURES)
     assert whole["MAP"].range > 0, "ties matter"
     assert found.to_json() == whole.to_json()
 
@@ -86,9 +86,9 @@ def test_progress_is_told_shard_by_shard(corpus, engine):
     queries, path, qrels = corpus
     told = []
     dh.evaluate_corpus(
+        qrels,
         queries,
         in_parts(path, 3),
-        qrels,
         MEASURES,
         engine=engine,
         progress=lambda *step: told.append(step),
@@ -103,8 +103,8 @@ def test_tensors_and_tie_statistics(corpus, engine):
     asked = torch.from_numpy(asked)[:5]
     evaluate = partial(
         dh.evaluate_corpus,
+        qrels,
         (names[:5], asked),
-        qrels=qrels,
         measures=MEASURES,
         exact_ties=True,
     )
@@ -151,10 +151,10 @@ def test_a_node_that_dies_in_the_middle_loses_nothing(corpus, two_nodes, tmp_pat
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     shards = [Doomed(part.path, part.places, folder=tmp_path) for part in in_parts(path, 12)]
-    found = dh.evaluate_corpus(queries, shards, qrels, MEASURES, engine=cluster)
+    found = dh.evaluate_corpus(qrels, queries, shards, MEASURES, engine=cluster)
     killer.join(timeout=0)
     assert not killer.is_alive(), "the node died before the end"
-    whole = dh.evaluate_corpus(queries, in_parts(path, 1), qrels, MEASURES)
+    whole = dh.evaluate_corpus(qrels, queries, in_parts(path, 1), MEASURES)
     assert found.to_json() == whole.to_json()
     opened = (tmp_path / "opened").read_text().split()
     assert len(set(opened)) == 12 and len(opened) <= 13, "nothing but what was lost is done again"
@@ -171,7 +171,7 @@ def test_a_worker_that_crashes_again_and_again_ends_the_work(corpus, engine):
     queries, path, qrels = corpus
     shards = [Crashing(path, range(0, 3_000)), *in_parts(path, 2)[1:]]
     with pytest.raises(dh.InputError, match=r"lost its worker 3 times .* it crashed"):
-        dh.evaluate_corpus(queries, shards, qrels, MEASURES, engine=engine)
+        dh.evaluate_corpus(qrels, queries, shards, MEASURES, engine=engine)
 
 
 class Hungry(Part):
@@ -184,18 +184,18 @@ class Hungry(Part):
 def test_a_worker_out_of_memory_is_named(corpus, engine):
     queries, path, qrels = corpus
     with pytest.raises(dh.InputError, match=r"worker on .* ran out of memory .* use smaller"):
-        dh.evaluate_corpus(queries, [Hungry(path, range(1))], qrels, engine=engine)
+        dh.evaluate_corpus(qrels, queries, [Hungry(path, range(1))], engine=engine)
 
 
 def test_shards_that_overlap_are_refused(corpus, engine):
     queries, path, qrels = corpus
     shards = [*in_parts(path, 2), Part(path, range(7, 9))]
     with pytest.raises(dh.InputError, match=r"'d7' more than once, in shard 0 and shard 2 \(and 1"):
-        dh.evaluate_corpus(queries, shards, qrels, engine=engine)
+        dh.evaluate_corpus(qrels, queries, shards, engine=engine)
 
 
 def test_a_shard_that_is_not_there_is_named(corpus, engine):
     queries, path, qrels = corpus
     shards = [*in_parts(path, 2), Part(path.with_name("gone.npy"), range(7, 9))]
     with pytest.raises(dh.InputError, match=r"shard 2 of the corpus cannot be read .*gone\.npy"):
-        dh.evaluate_corpus(queries, shards, qrels, engine=engine)
+        dh.evaluate_corpus(qrels, queries, shards, engine=engine)

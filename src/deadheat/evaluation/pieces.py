@@ -25,8 +25,8 @@ from deadheat.ties import TieGroups, TopCounter, check_groups, list_shared
 
 @emits_warnings
 def evaluate_top(
-    counter: TopCounter,
     qrels: QrelsLike,
+    counter: TopCounter,
     measures: str | Measure | Iterable[str | Measure],
     *,
     query_ids: Sequence[object],
@@ -39,11 +39,11 @@ def evaluate_top(
 
     Parameters
     ----------
-    counter
-        A counter that has counted every candidate.
     qrels
         Judgements, in any form that `deadheat.evaluate` accepts. If the counter was created with
         `judged`, that must have all documents judged here.
+    counter
+        A counter that has counted every candidate.
     measures
         As for `deadheat.evaluate`. Cutoffs must be at most the `k` of the counter.
     query_ids, document_ids
@@ -55,7 +55,7 @@ def evaluate_top(
     >>> counter = dh.ties.TopCounter(1, k=1)
     >>> counter.update([[0.5, 0.25, 0.5, 0.5]])
     >>> names = {"query_ids": ["q"], "document_ids": ["a", "b", "c", "d"]}
-    >>> summary = dh.evaluation.evaluate_top(counter, {"q": {"c": 1}}, ["MRR@1"], **names)["MRR@1"]
+    >>> summary = dh.evaluation.evaluate_top({"q": {"c": 1}}, counter, ["MRR@1"], **names)["MRR@1"]
     >>> round(summary.expected, 4), summary.worst, summary.best, summary.oblivious
     (0.3333, 0.0, 1.0, 0.0)
     """

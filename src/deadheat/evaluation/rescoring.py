@@ -16,7 +16,12 @@ from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, open_shards
-from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards, score_pairs
+from deadheat.evaluation.corpus.evaluate import (
+    Corpus,
+    evaluate_shards,
+    judgements_first,
+    score_pairs,
+)
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
 from deadheat.evaluation.result import Result
 from deadheat.formats import QrelsLike, query_names, read_qrels, read_run, text_id
@@ -42,9 +47,9 @@ class Rescoring:
 
 @emits_warnings
 def evaluate_rescoring(
+    qrels: QrelsLike,
     query_embeddings: tuple[Sequence[object], Matrix, Matrix],
     chunks: Chunks,
-    qrels: QrelsLike,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
     *,
     candidates: int = 100,
@@ -63,13 +68,13 @@ def evaluate_rescoring(
 
     Parameters
     ----------
+    qrels, measures
+        As for `deadheat.evaluate`.
     query_embeddings
         ``(query_ids, first_embeddings, second_embeddings)``.
     chunks
         Chunks ``(document_ids, first_embeddings, second_embeddings)``: an iterable that can be
         read more than once, or a function that returns an iterator. It is read three times.
-    qrels, measures
-        As for `deadheat.evaluate`.
     candidates
         Number of documents that are rescored. Default: 100.
     similarity
@@ -83,14 +88,17 @@ def evaluate_rescoring(
     >>> documents = np.array([[3, 1], [2, 2], [-1, 4], [1, 3]], np.float32)
     >>> query = np.array([[1, 2]], np.float32)
     >>> found = dh.evaluation.evaluate_rescoring(
+    ...     {"q": {"d": 1}},
     ...     (["q"], query > 0, query),
     ...     [(list("abcd"), documents > 0, documents)],
-    ...     {"q": {"d": 1}}, ["MRR"], candidates=3,
+    ...     ["MRR"],
+    ...     candidates=3,
     ... )
     >>> round(found.first["MRR"].expected, 4), found.second["MRR"].expected
     (0.6111, 1.0)
     """
     check_fork()
+    qrels, query_embeddings, chunks = judgements_first(qrels, query_embeddings, chunks)
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
         (ids, coarse, finer), (first_kind, second_kind) = query_embeddings, similarity

@@ -185,7 +185,7 @@ def stored_shards(
     ...         save_file({"embeddings": vectors}, f"{folder}/part-{part}.safetensors")
     ...     shards = dh.evaluation.stored_shards(folder)
     ...     query = np.array([[1, 2, 3, 4]], np.float32)
-    ...     dh.evaluate_corpus((["q"], query), shards, {"q": {"3": 1}}, ["MRR"])["MRR"].expected
+    ...     dh.evaluate_corpus({"q": {"3": 1}}, (["q"], query), shards, ["MRR"])["MRR"].expected
     1.0
     """
     size = check_number("chunk", chunk, least=1)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -58,9 +59,9 @@ The scores are ``[queries, documents]``.
 
 @emits_warnings
 def evaluate_corpus(
+    qrels: QrelsLike,
     query_embeddings: tuple[Sequence[object], Matrix],
     chunks: Chunks,
-    qrels: QrelsLike,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
     *,
     similarity: Product = "dot",
@@ -78,6 +79,8 @@ def evaluate_corpus(
 
     Parameters
     ----------
+    qrels, measures
+        As for `deadheat.evaluate`.
     query_embeddings
         ``(query_ids, embeddings)``: names, and ``[queries, width]`` as an array or a torch tensor.
     chunks
@@ -90,8 +93,6 @@ def evaluate_corpus(
         The calling thread creates the chunks. A chunk may reuse the memory of the one before it.
         A list of such functions is a corpus in shards, one after the other. Each function is
         called in the process that counts its shard.
-    qrels, measures
-        As for `deadheat.evaluate`.
     similarity
         ``"dot"``, ``"cosine"``, or ``"hamming"`` for binary embeddings (booleans, or packed into
         8-bit integers). Products of 8-bit integers are exact.
@@ -141,11 +142,12 @@ def evaluate_corpus(
     >>> documents = np.array([[1, 0], [0, 1], [1, 1], [1, 0]], np.int8)
     >>> chunks = [(["a", "b"], documents[:2]), (["c", "d"], documents[2:])]
     >>> queries = (["q"], np.array([[1, 0]], np.int8))
-    >>> summary = dh.evaluate_corpus(queries, chunks, {"q": {"d": 1}}, ["MRR"])["MRR"]
+    >>> summary = dh.evaluate_corpus({"q": {"d": 1}}, queries, chunks, ["MRR"])["MRR"]
     >>> round(summary.expected, 4), summary.worst, summary.best, summary.oblivious
     (0.6111, 0.3333333333333333, 1.0, 0.3333333333333333)
     """
     check_fork()
+    qrels, query_embeddings, chunks = judgements_first(qrels, query_embeddings, chunks)
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
         ids, embeddings = query_embeddings
@@ -166,6 +168,15 @@ def evaluate_corpus(
         corpus, judgements, parsed, settings, exact_ties=exact_ties, progress=progress
     )
     return result
+
+
+def judgements_first(qrels: Any, query_embeddings: Any, chunks: Any) -> tuple[Any, Any, Any]:
+    """Return the arguments of a public function; those in the deprecated order are reordered."""
+    if not (isinstance(qrels, tuple) and hasattr(qrels[-1], "shape")):
+        return qrels, query_embeddings, chunks
+    text = "the order (query_embeddings, chunks, qrels) is deprecated; give the judgements first"
+    warnings.warn(text, DeprecationWarning, stacklevel=4)
+    return chunks, qrels, query_embeddings
 
 
 @dataclass(frozen=True)
