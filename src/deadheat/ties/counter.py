@@ -12,17 +12,8 @@ from deadheat._internal.numbers import check_number, check_tensors, exact_floats
 from deadheat._internal.threads import share_work
 from deadheat.errors import InputError
 from deadheat.ties import counting
-from deadheat.ties.checks import (
-    nan_error,
-    read_documents,
-    read_places,
-)
-from deadheat.ties.counting import (
-    Counts,
-    find_columns,
-    flatten_scores,
-    has_nan,
-)
+from deadheat.ties.checks import nan_error, read_documents, read_places
+from deadheat.ties.counting import Counts, find_columns, flatten_scores, has_nan
 from deadheat.ties.groups import Ints, TieGroups, count_columns
 
 if TYPE_CHECKING:
