@@ -167,11 +167,11 @@ def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> In
         array = np.asarray(values)
         with np.errstate(invalid="ignore"):  # NaN and infinity
             whole = np.array(array, np.int64)
-        is_whole = array.dtype.kind != "b" and np.array_equal(whole, array)
+        is_whole = array.dtype.kind not in "bcmM" and np.array_equal(whole, array)
     except (TypeError, ValueError, OverflowError):
         is_whole = False
     is_flat = is_whole and (array.ndim == 1 or (one and array.ndim == 0))
-    if not is_flat or (array.size and not (array.min() >= 0 and array.max() < LONGEST)):
+    if not is_flat or not (whole.min(initial=0) >= 0 and whole.max(initial=0) < LONGEST):
         raise InputError(f"{name} must be one row of whole numbers from 0 on, not {values!r:.100}")
     return whole
 

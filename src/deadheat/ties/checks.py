@@ -42,9 +42,9 @@ def read_documents(
     absent = read_query_indices("unretrieved", unretrieved[0], n_queries)
     absent_grades = read_document_grades(unretrieved[1])
     check_lengths("unretrieved", query=absent, grade=absent_grades)
-    return JudgedDocuments.sort(
-        n_queries, queries, scores, grades, positions, (absent, absent_grades)
-    )
+    order = np.lexsort((absent_grades, absent))
+    unretrieved = absent[order], absent_grades[order]
+    return JudgedDocuments.sort(n_queries, queries, scores, grades, positions, unretrieved)
 
 
 def check_lengths(what: str, **columns: NDArray[Any]) -> None:

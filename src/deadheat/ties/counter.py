@@ -157,7 +157,8 @@ class TieCounter:
         """Return a counter of the pieces of both counters."""
         if not isinstance(other, TieCounter):
             return NotImplemented
-        if not all(map(np.array_equal, self._list_documents(), other._list_documents())):
+        own, others = ((*c.documents[:-1], *c.documents.unretrieved) for c in (self, other))
+        if not all(map(np.array_equal, own, others)):
             raise InputError(
                 "counters can be added only if they have the same judged documents, retrieved "
                 "and unretrieved"
@@ -167,13 +168,6 @@ class TieCounter:
         total.passed = self.passed + other.passed
         total.retrieved = self.retrieved + other.retrieved
         return total
-
-    def _list_documents(self) -> list[ArrayLike]:
-        """Return all facts about the documents, in an order independent of the input order."""
-        own, (query, grade) = self.documents, self.documents.unretrieved
-        order = np.lexsort((grade, query))
-        columns = [own.query, own.score, own.grade, own.position, query[order], grade[order]]
-        return [self.n_queries, *columns]
 
     def groups(self) -> TieGroups:
         """Build the tie groups of everything counted so far."""

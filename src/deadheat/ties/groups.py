@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -191,10 +191,6 @@ class TieGroups:
             top_grade=top_grade,
             known=known,
         )
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return the fields without the cache."""
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"derived": {}}
 
     @classmethod
     def concat(cls, parts: Sequence[TieGroups]) -> TieGroups:
