@@ -92,15 +92,12 @@ def find_columns(place: Ints, position: Ints) -> tuple[Ints, NDArray[np.bool_]]:
 
 def to_floats(scores: Matrix) -> Scores:
     """Return scores as float32 or float64, exactly; raise an error if that is impossible."""
-    if isinstance(scores, np.ndarray) and scores.dtype.char in "fd":
-        return scores
     return exact_floats(scores, by_place=False)
 
 
 def flatten_scores(scores: Matrix) -> Scores:
     """Return flat scores: 16-bit floats without conversion, others as float32 or float64."""
-    is_plain = isinstance(scores, np.ndarray) and scores.dtype.char in "fd"
-    halves = None if is_plain else half_floats(scores)
+    halves = half_floats(scores)
     floats = to_floats(scores) if halves is None else halves
     return np.ascontiguousarray(floats).reshape(-1)
 
