@@ -57,11 +57,11 @@ def check_lengths(what: str, **columns: NDArray[Any]) -> None:
         )
 
 
-def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
+def read_places(start: int, positions: ArrayLike | None, n: int) -> Ints:
     """Return the positions in the lists of the `n` columns of a piece."""
     if positions is None:
-        [first] = read_whole_numbers("start", [start]).tolist()
-        return first + np.arange(n)
+        [first] = read_whole_numbers("start", [start])
+        return int(first) + np.arange(n)
     place = read_whole_numbers("positions", positions)
     if np.any(start) or not len(place) == len(np.unique(place)) == n:
         raise InputError(

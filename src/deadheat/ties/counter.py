@@ -157,8 +157,10 @@ class TieCounter:
         """Return a counter of the pieces of both counters."""
         if not isinstance(other, TieCounter):
             return NotImplemented
-        own, others = ((*c.documents[:-1], *c.documents.unretrieved) for c in (self, other))
-        if not all(map(np.array_equal, own, others)):
+        columns: list[list[Any]] = [
+            [*counter.documents[:-1], *counter.documents.unretrieved] for counter in (self, other)
+        ]
+        if not all(map(np.array_equal, *columns)):
             raise InputError(
                 "counters can be added only if they have the same judged documents, retrieved "
                 "and unretrieved"
