@@ -196,7 +196,7 @@ def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
         (lambda c: dh.ties.TopCounter(2, 0), "k must be"),
         (lambda c: dh.ties.TopCounter(0, 1), "n_queries must be"),
         (lambda c: dh.ties.TopCounter(2, 1, ([5], [0])), "query index 5"),
-        (lambda c: dh.ties.TopCounter(2, 1, ([0], [0, 1])), "1 queries and 2 positions"),
+        (lambda c: dh.ties.TopCounter(2, 1, ([0], [0, 1])), "judged.* 1, 2"),
     ],
 )
 def test_wrong_pieces_are_refused(feed, words):

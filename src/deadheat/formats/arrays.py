@@ -165,19 +165,15 @@ def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> In
         values = tensor_values(name, values)
     try:
         array = np.asarray(values)
-        if array.size == 0:
-            array = array.astype(np.int64)
-        if array.dtype.kind not in "iu":
-            rounded = array.astype(np.float64)
-            if array.dtype.kind == "b" or not np.array_equal(np.floor(rounded), array):
-                raise ValueError(f"not {array.dtype}")
-            array = rounded
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} must be whole numbers ({str(error).strip()})") from None
-    is_flat = array.ndim == 1 or (one and array.ndim == 0)
-    if not is_flat or (array.size and not (array.min() >= 0 and array.max() < LONGEST)):
+        with np.errstate(invalid="ignore"):  # NaN and infinity
+            whole = np.array(array, np.int64)
+        is_whole = array.dtype.kind not in "bcmM" and np.array_equal(whole, array)
+    except (TypeError, ValueError, OverflowError):
+        is_whole = False
+    is_flat = is_whole and (array.ndim == 1 or (one and array.ndim == 0))
+    if not is_flat or not (whole.min(initial=0) >= 0 and whole.max(initial=0) < LONGEST):
         raise InputError(f"{name} must be one row of whole numbers from 0 on, not {values!r:.100}")
-    return np.array(array, np.int64)
+    return whole
 
 
 def counts_per_query(name: str, given: ArrayLike, n: int) -> Ints:

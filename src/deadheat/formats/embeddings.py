@@ -44,13 +44,6 @@ class StoredTensor:
     """Byte offset of its first value in the file."""
     stop: int
 
-    def map_rows(self, path: Path, first: int, last: int) -> NDArray[Any]:
-        """Map some rows of a tensor of two dimensions into memory."""
-        dtype, width = np.dtype(TYPES[self.dtype]), self.shape[1]
-        start = self.start + first * width * dtype.itemsize
-        # Mode "c" (copy on write), because torch warns about read-only arrays.
-        return np.memmap(path, dtype, "c", start, (last - first, width))
-
 
 def read_safetensors_header(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
     """Return the tensors of a safetensors file by name, and its metadata.
@@ -116,11 +109,13 @@ class StoredShard:
                 f"{[self.documents, self.width]} before: do not change files during an evaluation"
             )
         ids = _read_ids(self.path, self.documents, self.chunk) if self.has_ids else None
+        dtype = np.dtype(TYPES[stored.dtype])
         for start in range(0, self.documents, self.chunk):
             stop = min(start + self.chunk, self.documents)
             # A new map per chunk keeps only the pages of one chunk in memory. Nothing is read
-            # before it is used.
-            rows = stored.map_rows(self.path, start, stop)
+            # before it is used. Mode "c" is copy on write: torch warns about read-only arrays.
+            offset = stored.start + start * self.width * dtype.itemsize
+            rows = np.memmap(self.path, dtype, "c", offset, (stop - start, self.width))
             numbers = range(self.first + start, self.first + stop)
             yield numbers if ids is None else next(ids), _as_tensor(rows) if self.torch else rows
 

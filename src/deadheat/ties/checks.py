@@ -28,13 +28,10 @@ def read_documents(
     queries = read_query_indices("query", query, n_queries)
     scores, grades = exact_floats(score, by_place=False), read_document_grades(grade)
     positions = read_whole_numbers("position", position)
-    columns: list[NDArray[np.generic]] = [queries, scores, grades, positions]
-    if (scores.ndim != 1 and scores.size) or len({column.size for column in columns}) > 1:
-        raise InputError(
-            "query, score, grade and position must be flat and have the same length, not "
-            f"{', '.join(str(column.size) for column in columns)}"
-        )
+    if scores.ndim != 1 and scores.size:
+        raise InputError(f"score must be flat, not of the shape {list(scores.shape)}")
     scores = scores.reshape(-1)
+    check_lengths("documents", query=queries, score=scores, grade=grades, position=positions)
     if np.isnan(scores).any():
         raise InputError("the score of a judged document is NaN")
     if (twice := find_twice(queries, positions)) is not None:
@@ -44,32 +41,33 @@ def read_documents(
         )
     absent = read_query_indices("unretrieved", unretrieved[0], n_queries)
     absent_grades = read_document_grades(unretrieved[1])
-    if len(absent) != len(absent_grades):
+    check_lengths("unretrieved", query=absent, grade=absent_grades)
+    order = np.lexsort((absent_grades, absent))
+    unretrieved = absent[order], absent_grades[order]
+    return JudgedDocuments.sort(n_queries, queries, scores, grades, positions, unretrieved)
+
+
+def check_lengths(what: str, **columns: NDArray[Any]) -> None:
+    """Raise an error if flat arrays, named by their keywords, differ in length."""
+    lengths = [len(column) for column in columns.values()]
+    if len(set(lengths)) > 1:
         raise InputError(
-            "unretrieved must give a query and a grade for each document, not "
-            f"{len(absent)} queries and {len(absent_grades)} grades"
+            f"{what}: {', '.join(columns)} must have the same length, not "
+            f"{', '.join(map(str, lengths))}"
         )
-    return JudgedDocuments.sort(
-        n_queries, queries, scores, grades, positions, (absent, absent_grades)
-    )
 
 
-def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
+def read_places(start: int, positions: ArrayLike | None, n: int) -> Ints:
     """Return the positions in the lists of the `n` columns of a piece."""
     if positions is None:
-        first = read_whole_numbers("start", start, one=True)
-        if first.ndim:
-            raise InputError(f"start must be one position, not {len(first)}")
+        [first] = read_whole_numbers("start", [start])
         return int(first) + np.arange(n)
-    if np.any(start):
-        raise InputError("positions and start both give the places of the columns: leave start out")
     place = read_whole_numbers("positions", positions)
-    if len(place) != n:
+    if np.any(start) or not len(place) == len(np.unique(place)) == n:
         raise InputError(
-            f"positions must have one position for each of the {n} columns, not {len(place)}"
+            f"positions must give each of the {n} columns a position of its own, not {len(place)} "
+            "positions or one twice; leave start out"
         )
-    if len(np.unique(place)) < n:
-        raise InputError("positions has the same position twice: give each column its own")
     return place
 
 

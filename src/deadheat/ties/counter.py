@@ -12,17 +12,8 @@ from deadheat._internal.numbers import check_number, check_tensors, exact_floats
 from deadheat._internal.threads import share_work
 from deadheat.errors import InputError
 from deadheat.ties import counting
-from deadheat.ties.checks import (
-    nan_error,
-    read_documents,
-    read_places,
-)
-from deadheat.ties.counting import (
-    Counts,
-    find_columns,
-    flatten_scores,
-    has_nan,
-)
+from deadheat.ties.checks import nan_error, read_documents, read_places
+from deadheat.ties.counting import Counts, find_columns, flatten_scores, has_nan
 from deadheat.ties.groups import Ints, TieGroups, count_columns
 
 if TYPE_CHECKING:
@@ -166,7 +157,10 @@ class TieCounter:
         """Return a counter of the pieces of both counters."""
         if not isinstance(other, TieCounter):
             return NotImplemented
-        if not all(map(np.array_equal, self._list_documents(), other._list_documents())):
+        columns: list[list[Any]] = [
+            [*counter.documents[:-1], *counter.documents.unretrieved] for counter in (self, other)
+        ]
+        if not all(map(np.array_equal, *columns)):
             raise InputError(
                 "counters can be added only if they have the same judged documents, retrieved "
                 "and unretrieved"
@@ -176,13 +170,6 @@ class TieCounter:
         total.passed = self.passed + other.passed
         total.retrieved = self.retrieved + other.retrieved
         return total
-
-    def _list_documents(self) -> list[ArrayLike]:
-        """Return all facts about the documents, in an order independent of the input order."""
-        own, (query, grade) = self.documents, self.documents.unretrieved
-        order = np.lexsort((grade, query))
-        columns = [own.query, own.score, own.grade, own.position, query[order], grade[order]]
-        return [self.n_queries, *columns]
 
     def groups(self) -> TieGroups:
         """Build the tie groups of everything counted so far."""

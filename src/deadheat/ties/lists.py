@@ -32,9 +32,7 @@ def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]
                 "with tie_tolerance or score_dtype others tie, too: leave one of the two out"
             )
         run = replace(run, n_tied_beyond_cut=None)
-    remarks: list[Remark] = []
-    if settings.score_dtype is not None:
-        run, remarks = round_scores(run, settings.score_format)
+    run, remarks = round_scores(run, settings.score_format)
     return rank_nan(run, settings.nan), remarks
 
 

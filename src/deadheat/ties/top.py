@@ -13,6 +13,7 @@ from deadheat._internal.numbers import check_number, exact_floats
 from deadheat.errors import InputError
 from deadheat.formats import read_whole_numbers
 from deadheat.ties.checks import (
+    check_lengths,
     find_twice,
     nan_error,
     read_documents,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from deadheat.scoring import Matrix
 
 M = TypeVar("M", NDArray[Any], "Tensor")
-BLOCK = 1 << 22
-"""Number of scores of an array that are compared at once."""
 CROWD = 8
 """A piece with more than this × k candidates per query is first cut to its own top k."""
 
@@ -106,11 +105,7 @@ class TopCounter:
         if judged is not None:
             query = read_query_indices("judged", judged[0], self.n_queries)
             position = read_whole_numbers("judged", judged[1])
-            if len(query) != len(position):
-                raise InputError(
-                    "judged must give a query and a position for each document, not "
-                    f"{len(query)} queries and {len(position)} positions"
-                )
+            check_lengths("judged", query=query, position=position)
             order = np.lexsort((position, query))
             self.judged = query[order], position[order]
         self.score_type: str | None = None
@@ -309,8 +304,8 @@ def find_documents(documents: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> I
 def _find_best(scores: Matrix, least: Floats | None, k: int) -> Found:
     """Find the documents that may be in the top k.
 
-    A tensor is searched on its device, and only the documents found are copied to the CPU. An array
-    is searched some queries at a time. `least` is the lowest score of each query that counts.
+    A tensor is searched on its device, and only the documents found are copied to the CPU. `least`
+    is the lowest score of each query that counts.
     """
     if not isinstance(scores, np.ndarray):
         is_eight_bit = scores.is_floating_point() and scores.element_size() == 1
@@ -320,16 +315,11 @@ def _find_best(scores: Matrix, least: Floats | None, k: int) -> Found:
         found = _is_among_best(scores, lowest, k).nonzero(as_tuple=True)
         score = exact_floats(scores[found], by_place=False)
         return found[0].cpu().numpy(), found[1].cpu().numpy(), score
-    blocks = []
-    step = max(1, BLOCK // scores.shape[1])
-    for first in range(0, len(scores), step):
-        block = exact_floats(scores[first : first + step], by_place=False)
-        # These are scores of the same type, so the cast is exact.
-        floor = None if least is None else least[first : first + step].astype(block.dtype)
-        query, column = _is_among_best(block, floor, k).nonzero()
-        blocks.append((query + first, column, block[query, column]))
-    query, column, score = map(np.concatenate, zip(*blocks, strict=True))
-    return query, column, score
+    floats = exact_floats(scores, by_place=False)
+    # These are scores of the same type, so the cast is exact.
+    floor = None if least is None else least.astype(floats.dtype)
+    query, column = _is_among_best(floats, floor, k).nonzero()
+    return query, column, floats[query, column]
 
 
 def _is_among_best(scores: M, least: M | None, k: int) -> M:
