@@ -368,7 +368,7 @@ def test_a_diagnosis_is_plain_data_in_every_form():
         ({"tolerance": -1}, "0 or more"),
         ({"tolerance": float("nan")}, "0 or more"),
         ({"worst": -1}, "0 or more"),
-        ({"tie_break": "coin"}, "unknown tie rule"),
+        ({"tie_break": "coin"}, "tie_break must be one of"),
         ({"logits": [1, 2, 3]}, "must be a table"),
         ({"logits": pl.DataFrame({"query_id": ["q"], "logit": [1.0]})}, "model_dtype .*none"),
     ],

@@ -323,8 +323,8 @@ def test_infinite_scores_are_ranked():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"tie_break": "random"}, ["unknown tie rule 'random'", "input, id_desc"]),
-        ({"tie_break": ["input"]}, ["unknown tie rule"]),
+        ({"tie_break": "random"}, ["tie_break", "input, id_desc", "'random'"]),
+        ({"tie_break": ["input"]}, ["tie_break must be one of"]),
         ({"tie_break": "rank"}, ["'rank'", "column of ranks"]),
         ({"tie_tolerance": -1}, ["tie_tolerance", "-1"]),
         ({"tie_tolerance": NAN}, ["tie_tolerance", "nan"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from deadheat.errors import InputError, suggest
@@ -92,14 +93,15 @@ class EvalSettings:
         return cls(**options)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
-        if self.tie_break not in tuple(TIE_RULES):
-            rules = ", ".join(TIE_RULES)
-            raise InputError(f"unknown tie rule {self.tie_break!r}: use one of {rules}")
-        for name, choices in (("queries", tuple(QUERY_POLICIES)), ("nan", NAN_POLICIES)):
-            if (value := getattr(self, name)) not in choices:
-                raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-        if type(self.tie_tolerance) is not float or not self.tie_tolerance >= 0:
-            object.__setattr__(self, "tie_tolerance", _check_tolerance(self.tie_tolerance))
+        choices = {"tie_break": TIE_RULES, "queries": QUERY_POLICIES, "nan": NAN_POLICIES}
+        for name, known in choices.items():
+            if (value := getattr(self, name)) not in tuple(known):
+                raise InputError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+        if not isinstance(self.tie_tolerance, Real) or not self.tie_tolerance >= 0:
+            raise InputError(
+                f"tie_tolerance must be a number, 0 or more, not {self.tie_tolerance!r}"
+            )
+        object.__setattr__(self, "tie_tolerance", float(self.tie_tolerance))
         if self.score_dtype is not None:
             object.__setattr__(self, "score_dtype", _parse_score_dtype(self.score_dtype).name)
 
@@ -137,17 +139,6 @@ class EvalSettings:
         """
         seen = f"; all views: scores {self.rounding}" if self.rounding else ""
         return f"oblivious: ties {self.in_tie_order}{seen}"
-
-
-def _check_tolerance(tie_tolerance: object) -> float:
-    """Return a tolerance as a float; raise `InputError` for anything else."""
-    try:
-        distance = float(tie_tolerance)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        distance = -1.0
-    if isinstance(tie_tolerance, (str, bytes)) or not distance >= 0:
-        raise InputError(f"tie_tolerance must be a number, 0 or more, not {tie_tolerance!r}")
-    return distance
 
 
 def _parse_score_dtype(score_dtype: object) -> Format:
