@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from deadheat.scoring import Matrix
 
 M = TypeVar("M", NDArray[Any], "Tensor")
+BLOCK = 1 << 22
+"""Number of scores of an array that are compared at once."""
 CROWD = 8
 """A piece with more than this × k candidates per query is first cut to its own top k."""
 
@@ -304,8 +306,8 @@ def find_documents(documents: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> I
 def _find_best(scores: Matrix, least: Floats | None, k: int) -> Found:
     """Find the documents that may be in the top k.
 
-    A tensor is searched on its device, and only the documents found are copied to the CPU. `least`
-    is the lowest score of each query that counts.
+    A tensor is searched on its device, and only the documents found are copied to the CPU. An array
+    is searched some queries at a time. `least` is the lowest score of each query that counts.
     """
     if not isinstance(scores, np.ndarray):
         is_eight_bit = scores.is_floating_point() and scores.element_size() == 1
@@ -315,11 +317,16 @@ def _find_best(scores: Matrix, least: Floats | None, k: int) -> Found:
         found = _is_among_best(scores, lowest, k).nonzero(as_tuple=True)
         score = exact_floats(scores[found], by_place=False)
         return found[0].cpu().numpy(), found[1].cpu().numpy(), score
-    floats = exact_floats(scores, by_place=False)
-    # These are scores of the same type, so the cast is exact.
-    floor = None if least is None else least.astype(floats.dtype)
-    query, column = _is_among_best(floats, floor, k).nonzero()
-    return query, column, floats[query, column]
+    blocks = []
+    step = max(1, BLOCK // scores.shape[1])
+    for first in range(0, len(scores), step):
+        block = exact_floats(scores[first : first + step], by_place=False)
+        # These are scores of the same type, so the cast is exact.
+        floor = None if least is None else least[first : first + step].astype(block.dtype)
+        query, column = _is_among_best(block, floor, k).nonzero()
+        blocks.append((query + first, column, block[query, column]))
+    query, column, score = map(np.concatenate, zip(*blocks, strict=True))
+    return query, column, score
 
 
 def _is_among_best(scores: M, least: M | None, k: int) -> M:
