@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, TypedDict
@@ -93,7 +94,11 @@ class EvalSettings:
         return cls(**options)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
-        choices = {"tie_break": TIE_RULES, "queries": QUERY_POLICIES, "nan": NAN_POLICIES}
+        choices: dict[str, Iterable[str]] = {
+            "tie_break": TIE_RULES,
+            "queries": QUERY_POLICIES,
+            "nan": NAN_POLICIES,
+        }
         for name, known in choices.items():
             if (value := getattr(self, name)) not in tuple(known):
                 raise InputError(f"{name} must be one of {', '.join(known)}, not {value!r}")

@@ -15,7 +15,6 @@ from deadheat.cli.common import (
     PROMPT,
     SCORE_DTYPE,
     TIE_BREAK,
-    check_standard_input,
     measures_option,
 )
 from deadheat.cli.help import Command
@@ -83,7 +82,6 @@ def command(
     out.check(*files, dataset)
     asked = list(measures) or "nDCG@10"
     if model is None and dataset is None and len(files) == 2:
-        check_standard_input(*files)
         path, label = split_name(files[1])
         found = check_run(files[0], path, asked, **vars(settings))
         found = replace(found, name=label or found.name)

@@ -8,11 +8,10 @@ from typing import TypeVar
 import click
 
 from deadheat.cli.help import Choice, F, complete_measures
-from deadheat.cli.names import split_names
+from deadheat.cli.names import Named, split_names
 from deadheat.cli.output import gather, options, print_remarks
 from deadheat.cli.progress import progress_bar
 from deadheat.engines import Engine
-from deadheat.errors import InputError
 from deadheat.evaluation import (
     DEFAULT_MEASURES,
     Result,
@@ -41,7 +40,14 @@ def explain(choices: Mapping[T, str]) -> str:
 FILE = click.Path()
 """The type of file arguments; shells complete file names for it."""
 QRELS = click.argument("qrels", type=FILE)
-RUNS = click.argument("runs", nargs=-1, required=True, type=FILE, metavar="[NAME=]RUN...")
+RUNS = click.argument(
+    "runs",
+    nargs=-1,
+    required=True,
+    type=FILE,
+    metavar="[NAME=]RUN...",
+    callback=lambda _, __, words: split_names(words),
+)
 BASE = click.option("--base", help="Base model of a PEFT adapter. [default: the one in its config]")
 PROMPT = click.option(
     "--prompt",
@@ -155,35 +161,26 @@ run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 
 def evaluate_run_files(
     qrels: str,
-    runs: Sequence[str],
+    runs: Sequence[Named],
     measures: Sequence[str | Measure],
     settings: EvalSettings,
     *,
     engine: Engine | None = None,
 ) -> dict[str, Result]:
-    """Evaluate runs given as PATH or NAME=PATH, print warnings, and return results by name."""
-    given = split_names(runs)
-    paths = [run.path for run in given]
-    check_standard_input(qrels, *paths)
+    """Evaluate run files, print their warnings, and return results by name."""
     parsed = parse_measures(measures or DEFAULT_MEASURES)
     judgements = read_qrels(qrels)
+    paths = [run.path for run in runs]
     with progress_bar(delay=1) as progress:
         results = evaluate_runs(
             judgements, paths, parsed, settings, engine=engine, progress=progress
         )
-    results = [result.named(run.label) for result, run in zip(results, given, strict=True)]
+    results = [result.named(run.label) for result, run in zip(results, runs, strict=True)]
     named = dict(zip(name_results(results), results, strict=True))
     print_remarks({name: result.remarks for name, result in named.items()})
     return named
 
 
-def check_standard_input(*sources: str | None) -> None:
-    """Raise InputError if standard input is given more than once."""
-    if sources.count("-") > 1:
-        raise InputError("standard input (-) can be read only once; give a file for the others")
-
-
-def name_given(runs: Sequence[str]) -> list[str]:
-    """Return the names of runs given as PATH or NAME=PATH; refuse a run that is given twice."""
-    given = split_names(runs)
-    return name_runs([run.path for run in given], [run.label for run in given])
+def name_given(runs: Sequence[Named]) -> list[str]:
+    """Return the names of runs: those that the user gave, else those of their files."""
+    return name_runs([run.path for run in runs], [run.label for run in runs])

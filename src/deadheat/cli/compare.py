@@ -9,6 +9,7 @@ import click
 from deadheat._internal.remarks import texts
 from deadheat.cli.common import comparison_options, evaluate_run_files, run_options
 from deadheat.cli.help import Command
+from deadheat.cli.names import Named
 from deadheat.cli.output import Output, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison import compare_results
@@ -36,7 +37,7 @@ from deadheat.settings import EvalSettings
 @output_options()
 def command(
     qrels: str,
-    runs: tuple[str, ...],
+    runs: list[Named],
     measures: tuple[str, ...],
     settings: EvalSettings,
     how: dict[str, Any],

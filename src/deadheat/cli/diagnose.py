@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import FILE, MEASURES, SCORE_DTYPE, TIE_BREAK, check_standard_input
+from deadheat.cli.common import FILE, MEASURES, SCORE_DTYPE, TIE_BREAK
 from deadheat.cli.findings import describe_diagnosis
 from deadheat.cli.help import Command, parse_numbers
 from deadheat.cli.names import split_name
@@ -53,7 +53,6 @@ def command(
 
     The file formats are those of eval. Exit status: 0 fine, 2 bad usage or input.
     """
-    check_standard_input(*files, qrels_path, logits)
     out.check(*files, qrels_path, logits)
     given = [*([] if qrels_path is None else [qrels_path]), *files]
     if len(given) > 2:

@@ -12,6 +12,7 @@ from deadheat.cli.common import evaluate_run_files, run_options
 from deadheat.cli.engines import engine_options, make_engine
 from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command, text_option
+from deadheat.cli.names import Named
 from deadheat.cli.output import Output, output_options
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, results_table
@@ -55,7 +56,7 @@ def _tie_rules_help() -> str:
 )
 def command(
     qrels: str,
-    runs: tuple[str, ...],
+    runs: list[Named],
     measures: tuple[str, ...],
     settings: EvalSettings,
     engine: dict[str, Any],

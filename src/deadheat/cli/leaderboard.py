@@ -17,7 +17,6 @@ from deadheat.cli.common import (
     NAN,
     SCORE_DTYPE,
     alpha_option,
-    check_standard_input,
     queries_option,
     tie_break_option,
 )
@@ -129,7 +128,6 @@ def command(
                 )
             boards = leaderboards(qrels, allow_outside=allow_outside, progress=progress, **settings)
         else:
-            check_standard_input(qrels, published, *runs)
             boards = [
                 leaderboard(
                     qrels,

@@ -18,7 +18,7 @@ import click
 from deadheat._internal.output import utf8, write_whole
 from deadheat._internal.remarks import Remark, lines
 from deadheat.cli.help import Choice, F
-from deadheat.cli.names import split_name
+from deadheat.cli.names import Named, split_name
 from deadheat.errors import InputError, printable
 from deadheat.tables import STYLES, Table, render, rich_parts
 
@@ -52,8 +52,10 @@ class Output:
         here = self.output is None and on_terminal()
         return shutil.get_terminal_size().columns if here else 80
 
-    def check(self, *inputs: str | Path | None) -> None:
-        """Raise InputError if the output file cannot be written, before any work is done.
+    def check(self, *inputs: str | Path | Named | None) -> None:
+        """Raise InputError for bad files before any work is done.
+
+        The output file must be writable, and standard input can be read only once.
 
         Parameters
         ----------
@@ -61,6 +63,9 @@ class Output:
             Files, folders, patterns, ``name=path`` and ``-`` (standard input) that the command
             reads. ``--force`` never replaces one of them.
         """
+        sources = [_path_of(given) for given in inputs if given is not None]
+        if sources.count("-") > 1:
+            raise InputError("standard input (-) can be read only once; give a file for the others")
         path = self.output
         if path is None:
             return
@@ -72,8 +77,8 @@ class Output:
             )
         if exists and not self.force:
             raise InputError(f"{path}: exists already; use --force to overwrite it")
-        for given in inputs if exists else ():
-            if given is not None and _is_read(target, given):
+        for given in sources if exists else ():
+            if _is_read(target, given):
                 raise InputError(
                     f"{path}: this file is also an input ({given}), and --force would replace it; "
                     "choose another output"
@@ -214,15 +219,21 @@ def output_options(*names: str, percent: bool | None = False) -> Callable[[F], F
     return gather("out", Output, *added, *(_OPTIONS[name] for name in names or _OPTIONS))
 
 
-def _is_read(target: Path, given: str | Path) -> bool:
+def _path_of(given: str | Path | Named) -> str:
+    if isinstance(given, str):
+        given = split_name(given)
+    return given.path if isinstance(given, Named) else str(given)
+
+
+def _is_read(target: Path, given: str) -> bool:
     """Return whether an input is or contains a file, also under another name or by a link."""
     with suppress(AttributeError, OSError, ValueError):  # reading reports the error
         if given == "-":
             return os.path.samestat(os.fstat(sys.stdin.fileno()), target.stat())
-        path = given if isinstance(given, Path) else Path(split_name(given).path)
+        path = Path(given)
         # The folder of an experiment may also contain tables and pages made from it.
         within = "*/**/*" if (path / "experiment.json").is_file() else "**/*"
-        matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207
+        matches = map(Path, glob(given, recursive=True))  # noqa: PTH207
         files = [path, path / "experiment.json", *path.glob(within), *matches]
         return any(file.exists() and target.samefile(file) for file in files)
     return False

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deadheat.cli.common import name_given
-from deadheat.cli.names import split_names
+from deadheat.cli.names import Named
 from deadheat.comparison import compare_if_possible
 from deadheat.engines import Progress
 from deadheat.errors import InputError
@@ -31,7 +31,7 @@ CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
 
 def evaluate_collection(
     qrels: str,
-    paths: Sequence[str],
+    runs: Sequence[Named],
     measures: Sequence[Measure],
     settings: EvalSettings,
     progress: Progress | None = None,
@@ -39,12 +39,12 @@ def evaluate_collection(
     """Evaluate run files in the given measures, and at more cutoffs for the curves."""
     judgements = read_qrels(qrels)
     systems = []
-    for given, name in zip(split_names(paths), name_given(paths), strict=True):
+    for given, name in zip(runs, name_given(runs), strict=True):
         run = read_run(given.path, with_ranks=settings.needs_ranks)
         result = evaluate_with_curves(judgements, run, measures, CUTOFFS, settings)
         systems.append(System(result, {"system": name}, run))
         if progress is not None:
-            progress("evaluating", len(systems), len(paths))
+            progress("evaluating", len(systems), len(runs))
     return Collection(Path(qrels).name, systems, judgements)
 
 

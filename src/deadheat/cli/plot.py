@@ -17,14 +17,13 @@ from deadheat.cli.common import (
     RUNS,
     SCORE_DTYPE,
     TIE_BREAK,
-    check_standard_input,
     evaluate_run_files,
     evaluation_options,
     measures_option,
     name_given,
 )
 from deadheat.cli.help import Command, F, parse_numbers
-from deadheat.cli.names import split_name
+from deadheat.cli.names import Named, split_name
 from deadheat.cli.output import (
     FORCE,
     Output,
@@ -36,7 +35,7 @@ from deadheat.cli.output import (
 )
 from deadheat.comparison import align_systems, ranking
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, evaluate_run, rank_query
+from deadheat.evaluation import evaluate_run, rank_query
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.measures import Measure, parse_measure, parse_measures
 from deadheat.report import figures
@@ -97,10 +96,11 @@ def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], 
     def add(draw: Callable[..., figures.Plot]) -> click.Command:
         @functools.wraps(draw)
         def run(output: str, force: bool, **given: Any) -> None:
-            sources = given.get("qrels"), given.get("run"), *given.get("runs", ())
+            runs, labels = given.get("runs", ()), given.pop("labels", ())
             figures.check_ending(output)
-            Output(output=output, force=force).check(*sources)
-            check_standard_input(*sources)
+            Output(output=output, force=force).check(given.get("qrels"), given.get("run"), *runs)
+            if labels:
+                given["runs"] = _rename(runs, labels)
             plot = draw(**given)
             plot.save(output, force=True)
             print_line(f"wrote {output}", err=True)
@@ -111,18 +111,10 @@ def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], 
     return add
 
 
-def _evaluate(
-    measures: Sequence[Measure],
-    *,
-    qrels: str,
-    runs: tuple[str, ...],
-    labels: tuple[str, ...],
-    settings: EvalSettings,
-) -> dict[str, Result]:
-    """Evaluate runs, and return the results by label."""
-    _check_labels(runs, labels)
-    named = evaluate_run_files(qrels, runs, measures, settings)
-    return dict(zip(labels or named, named.values(), strict=True))
+def _rename(runs: Sequence[Named], labels: Sequence[str]) -> list[Named]:
+    if len(labels) != len(runs) or len(set(labels)) < len(labels):
+        raise InputError(f"--label: give one per run ({len(runs)}), all different, or none")
+    return [Named(run.path, label) for run, label in zip(runs, labels, strict=True)]
 
 
 @_figure("curves", "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf")
@@ -143,7 +135,8 @@ def _curves(
     at_cutoffs: list[Measure] = []
     for measure in parse_measures(measures or ["nDCG"]):
         at_cutoffs += [measure @ k for k in cutoffs] if measure.cutoff is None else [measure]
-    return figures.curves(_evaluate(at_cutoffs, **given), percent=percent, width=width)
+    systems = evaluate_run_files(measures=at_cutoffs, **given)
+    return figures.curves(systems, percent=percent, width=width)
 
 
 @_figure("compare", "deadheat plot compare qrels.txt bm25.run bf16.run -m nDCG@10 -o compare.pdf")
@@ -152,7 +145,8 @@ def _curves(
 @_RUN_OPTIONS
 def _compare(measure: Measure, percent: bool, width: str, **given: Any) -> figures.Plot:
     """Draw RUNs as intervals from worst to best; join overlapping ones."""
-    return figures.comparison(_evaluate([measure], **given), measure, percent=percent, width=width)
+    systems = evaluate_run_files(measures=[measure], **given)
+    return figures.comparison(systems, measure, percent=percent, width=width)
 
 
 def _pattern(_: object, __: object, text: str | None) -> re.Pattern[str] | None:
@@ -176,7 +170,7 @@ def _ranks(
     measure: Measure, group_by: re.Pattern[str] | None, width: str, **given: Any
 ) -> figures.Plot:
     """Draw the ranks that tie-breaking can give to RUNs."""
-    systems = _evaluate([measure], **given)
+    systems = evaluate_run_files(measures=[measure], **given)
     groups = None if group_by is None else _groups(systems, group_by)
     systems, _ = align_systems(systems, [measure], given["settings"].queries)
     first = next(iter(systems.values()))
@@ -233,17 +227,10 @@ def _list(
 @RUNS
 @_LABEL
 @_OUTPUT
-def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figures.Plot:
+def _sizes(runs: list[Named], width: str) -> figures.Plot:
     """Draw the sizes of the tie groups of one or more RUNs."""
-    _check_labels(runs, labels)
-    sizes = [run_sizes(read_run(split_name(run).path)) for run in runs]
-    named = dict(zip(labels or name_given(runs), sizes, strict=True))
-    return figures.tie_sizes(named, width=width)
-
-
-def _check_labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> None:
-    if labels and (len(labels) != len(runs) or len(set(labels)) < len(labels)):
-        raise InputError(f"--label: give one per run ({len(runs)}), all different, or none")
+    sizes = [run_sizes(read_run(run.path)) for run in runs]
+    return figures.tie_sizes(dict(zip(name_given(runs), sizes, strict=True)), width=width)
 
 
 def _most_moved(judgements: Judgements, run: Run, measure: Measure, settings: EvalSettings) -> str:

@@ -11,11 +11,11 @@ import click
 
 from deadheat.cli.common import (
     MEASURES,
-    check_standard_input,
     comparison_options,
     evaluation_options,
 )
 from deadheat.cli.help import Command
+from deadheat.cli.names import split_names
 from deadheat.cli.output import FORCE, Output, print_line, print_remarks
 from deadheat.cli.pages import (
     compare_collection,
@@ -93,11 +93,12 @@ def command(
     asked = parse_measures(measures) if measures else None
     if runs and qrels is None:
         raise InputError("--runs needs the judgements of the runs; add --qrels")
-    check_standard_input(qrels, *runs, *sources)
     with progress_bar() as progress:
         if qrels is not None and not runs:
             asked = asked or parse_measures(DEFAULT_MEASURES)
-            collections = [evaluate_collection(qrels, sources, asked, settings, progress)]
+            collections = [
+                evaluate_collection(qrels, split_names(sources), asked, settings, progress)
+            ]
         else:
             if settings != EvalSettings():
                 raise InputError(
