@@ -166,7 +166,7 @@ def table(names: list[str], **options: object) -> Table:
 
 def headings_at(width: int, names: list[str]) -> list[str]:
     form = fit(table(names), percent=False, width=width)
-    return [column.heading for column in form.table.columns]
+    return [column.heading for column in form.columns]
 
 
 def test_columns_give_way_in_their_order():

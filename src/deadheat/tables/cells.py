@@ -66,7 +66,7 @@ def _digits(percent: bool) -> int:
     return DIGITS - 2 if percent else DIGITS
 
 
-def _significant(percent: bool, value: float, std: float | None, signed: bool = False) -> Cell:
+def _significant(value: float, std: float | None, *, percent: bool, signed: bool = False) -> Cell:
     """Separate the digits that random tie-breaking does not change from the others."""
     text = number(value, percent=percent, signed=signed)
     meaningless = _digits(percent) - standing_digits(std, percent=percent)
@@ -77,12 +77,12 @@ def _range(low: str, high: str) -> str:
     return low if low == high else f"{low}–{high}"
 
 
-def _probability(_: bool, p: float, method: str = "exact", error: float = 0.0) -> str:
+def _probability(p: float, method: str = "exact", error: float = 0.0, **_: bool) -> str:
     """Format a probability with its error; distinguish a certain 0 or 1 from a rounded one.
 
-    >>> _probability(False, 0.8204, "sampled", 0.0081), _probability(False, 0.8204)
+    >>> _probability(0.8204, "sampled", 0.0081), _probability(0.8204)
     ('0.820±0.009', '0.820')
-    >>> _probability(False, 0.999, "bound", 0.002), _probability(False, 0.001, "bound", 0.002)
+    >>> _probability(0.999, "bound", 0.002), _probability(0.001, "bound", 0.002)
     ('≥0.997', '≤0.003')
     """
     if method == "certain":
@@ -98,37 +98,32 @@ def _probability(_: bool, p: float, method: str = "exact", error: float = 0.0) -
     return f"{p:.3f}±{math.ceil(1000 * error) / 1000:.3f}" if error else f"{p:.3f}"
 
 
-def _value(percent: bool, value: float) -> str:
-    return number(value, percent=percent)
-
-
-def _signed(percent: bool, value: float) -> str:
-    return number(value, percent=percent, signed=True)
-
-
+_signed = partial(number, signed=True)
 WRITERS: dict[Kind, Callable[..., str | Cell]] = {
-    "name": lambda _, text: str(text),
-    "word": lambda _, text: str(text),
-    "value": _value,
+    "name": lambda text, **_: str(text),
+    "word": lambda text, **_: str(text),
+    "value": number,
     "signed": _signed,
     "significant": _significant,
     "significant signed": partial(_significant, signed=True),
-    "span": lambda percent, *ends: _range(*(_value(percent, end) for end in ends)),
-    "interval": lambda percent, *ends: f"[{', '.join(_signed(percent, end) for end in ends)}]",
-    "count": lambda _, value: f"{value:,}",
-    "ranks": lambda _, best, worst: _range(f"{best}", f"{worst}"),
-    "share": lambda _, value: f"{value:.1%}",
-    "ratio": lambda _, value: number(value),
-    "distance": lambda _, value: f"{value:.2g}".replace("-", MINUS),
+    "span": lambda *ends, percent: _range(*(number(end, percent=percent) for end in ends)),
+    "interval": lambda *ends, percent: (
+        f"[{', '.join(_signed(end, percent=percent) for end in ends)}]"
+    ),
+    "count": lambda value, **_: f"{value:,}",
+    "ranks": lambda best, worst, **_: _range(f"{best}", f"{worst}"),
+    "share": lambda value, **_: f"{value:.1%}",
+    "ratio": lambda value, **_: number(value),
+    "distance": lambda value, **_: f"{value:.2g}".replace("-", MINUS),
     "probability": _probability,
-    "flag": lambda _, value: "yes" if value else "no",
+    "flag": lambda value, **_: "yes" if value else "no",
 }
-"""Per kind: a function of `percent` and the values of a cell that returns its text."""
+"""Per kind: a function of the values of a cell and of `percent` that returns its text."""
 
 
 def cell(kind: Kind, values: Sequence[object], *, percent: bool) -> Cell:
     """Format one cell of a table; a cell without a value is a dash."""
-    written = MISSING if values[0] is None else WRITERS[kind](percent, *values)
+    written = MISSING if values[0] is None else WRITERS[kind](*values, percent=percent)
     return written if isinstance(written, Cell) else Cell(written)
 
 

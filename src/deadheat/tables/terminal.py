@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from deadheat.tables.table import Column, Table
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.measure import Measurement
-    from rich.table import Table as RichTable
 
 NAME = 12
 """Names are not folded below this many characters while there are columns to hide."""
@@ -40,46 +38,20 @@ class TerminalTable:
         """Measure the width of the whole table."""
         from rich.measure import Measurement
 
-        return Measurement(min(self.width(), options.max_width), self.width())
+        width = _width(self.table, self.percent)
+        return Measurement(min(width, options.max_width), width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Print the widest form that fits."""
-        form = fit(self.table, self.percent, options.max_width)
-        yield form.build(options.max_width, grey=console.color_system is not None)
-
-    @cached_property
-    def widths(self) -> list[tuple[int, int, bool]]:
-        """Per column: width of its longest text, width of its heading, whether it has names."""
-        from rich.cells import cell_len
-
-        rows = list(rows_of(self.table, self.percent))
-        return [
-            (
-                max((cell_len(row[i].full) for row in rows), default=0),
-                max(map(cell_len, heading.split("\n"))),
-                self.table.columns[i].kind == "name",
-            )
-            for i, heading in enumerate(headings(self.table, "\n"))
-        ]
-
-    def width(self, name_length: int = 1000) -> int:
-        """Return the width of the table with names of at most this length."""
-        return 1 + sum(
-            _FRAME + max(heading, min(longest, name_length) if is_name else longest)
-            for longest, heading, is_name in self.widths
-        )
-
-    def build(self, width: int, *, grey: bool) -> RichTable:
-        """Build the table for rich; names that are too long for the width are folded."""
+        """Print the widest form that fits; names that are too long for it are folded."""
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        table = self.table
+        table = fit(self.table, self.percent, options.max_width)
         caption = Text("\n".join(table.notes), "table.caption", justify="left")
         built = RichTable(
             title=Text(table.title, "table.title", justify="left") if table.title else None,
             caption=caption if table.notes else None,
-            width=min(width, self.width()),
+            width=min(options.max_width, _width(table, self.percent)),
         )
         for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
             built.add_column(
@@ -91,7 +63,7 @@ class TerminalTable:
 
         def text(cell: Cell, column: Column) -> Text:
             style = "bold" if cell.bold else _STYLES.get(column.tint(cell.full) or "", "")
-            if not (grey and cell.faint):
+            if console.color_system is None or not cell.faint:
                 return Text(str(cell), style)
             return Text.assemble((cell.significant, style), (cell.faint, "dim"))
 
@@ -99,7 +71,21 @@ class TerminalTable:
             for row in group:
                 built.add_row(*map(text, row, table.columns))
             built.add_section()
-        return built
+        yield built
+
+
+def _width(table: Table, percent: bool, name_length: int = 1000) -> int:
+    """Return the width of a table with names of at most a given length."""
+    from rich.cells import cell_len
+
+    rows = list(rows_of(table, percent))
+    width = 1
+    for i, heading in enumerate(headings(table, "\n")):
+        longest = max((cell_len(row[i].full) for row in rows), default=0)
+        if table.columns[i].kind == "name":
+            longest = min(longest, name_length)
+        width += _FRAME + max(longest, *map(cell_len, heading.split("\n")))
+    return width
 
 
 def fit(
@@ -108,7 +94,7 @@ def fit(
     width: int,
     name_length: int = NAME,
     way_out: str = "--wide shows all",
-) -> TerminalTable:
+) -> Table:
     """Return the widest form of the table that fits; names are folded if necessary.
 
     Parameters
@@ -118,13 +104,12 @@ def fit(
     way_out
         How to see hidden columns, for the note that lists them.
     """
-    form = TerminalTable(table, percent)
-    if form.width() <= width:
-        return form
-    for narrower in _forms(table, percent, way_out):
-        form = TerminalTable(_strip_names(narrower, name_length), percent)
-        if form.width(name_length) <= width:
-            break
+    form = table
+    if _width(form, percent) > width:
+        for narrower in _forms(table, percent, way_out):
+            form = _strip_names(narrower, name_length)
+            if _width(form, percent, name_length) <= width:
+                break
     return form
 
 

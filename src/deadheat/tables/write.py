@@ -229,7 +229,7 @@ def _latex(table: Table, percent: bool) -> str:
     A table that is too wide loses the columns that are hidden first in a narrow terminal. Groups of
     rows are ruled off, and digits that are not significant are grey.
     """
-    table = fit(table, percent, PAGE, name_length=1000, way_out="csv has all").table
+    table = fit(table, percent, PAGE, name_length=1000, way_out="csv has all")
     lines = [
         *([_comment(table.title)] if table.title else []),
         rf"\begin{{tabular}}{{{''.join('l' if c.is_label else 'r' for c in table.columns)}}}",
