@@ -130,10 +130,9 @@ def require_host(module: str, extra: str, purpose: str) -> ModuleType:
     if not supported:  # markers of the extra exclude this Python
         raise InputError(f"{purpose} needs a newer Python than {python_version()}")
     for package, limits in supported.items():
-        try:
-            installed = version(package)
-        except PackageNotFoundError:
-            raise MissingPackageError(package, install_command(extra), purpose) from None
+        installed = find_versions([package]).get(package)
+        if installed is None:
+            raise MissingPackageError(package, install_command(extra), purpose)
         if not limits.contains(installed, prereleases=True):
             raise InputError(
                 f"{purpose} supports {package} {limits}, but {installed} is installed: "

@@ -134,7 +134,7 @@ def rows_of(table: Table, percent: bool) -> Iterator[list[Cell]]:
         for column in table.columns:
             text = cell(column.kind, [row[name] for name in column.sources], percent=percent)
             if column.is_label:
-                text = Cell(printable(column.words.get(text.full, text.full)))
+                text = Cell(printable(text.full))
             cells.append(text._replace(bold=bool(column.bold and row[column.bold])))
         yield cells
 

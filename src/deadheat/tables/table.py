@@ -56,8 +56,6 @@ class Column:
     """Heading. Default: the name of the frame's column."""
     over: str = ""
     """A heading that it shares with its neighbours of the same name."""
-    words: Mapping[str, str] = field(default_factory=dict)
-    """Replacements of texts, such as short names for paths."""
     bold: str = ""
     """Name of a boolean column of the frame: True makes a cell bold."""
     tints: Mapping[str, Tint] = field(default_factory=dict)

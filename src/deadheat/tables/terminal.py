@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
+from deadheat._internal.lazy import pl
 from deadheat.tables.cells import Cell, grouped_rows, headings, rows_of
 from deadheat.tables.table import Column, Table
 
@@ -190,14 +191,13 @@ def strip_shared(names: Iterable[str]) -> dict[str, str]:
 
 def _strip_names(table: Table, longest: int) -> Table:
     """Remove the shared words from names that are longer than `longest`."""
-    columns = []
+    frame = table.frame
     for column in table.columns:
         if column.kind == "name":
-            names = table.frame[column.sources[0]].drop_nulls().to_list()
+            names = frame[column.sources[0]].drop_nulls().to_list()
             if max(map(len, names), default=0) > longest:
-                column = replace(column, words=strip_shared(names))
-        columns.append(column)
-    return replace(table, columns=columns)
+                frame = frame.with_columns(pl.col(column.sources[0]).replace(strip_shared(names)))
+    return replace(table, frame=frame)
 
 
 def _count_shared(names: Sequence[str]) -> int:
