@@ -69,26 +69,26 @@ MEASURES = measures_option(
 )
 
 
-def tie_break_option(default: str | None, meaning: str = "") -> Callable[[F], F]:
+def tie_break_option(default: str | None, meaning: str | None = None) -> Callable[[F], F]:
     """Make the option --tie-break; `meaning` describes the default."""
     return click.option(
         "--tie-break",
         type=Choice(TIE_RULES, {"trec_eval": "id_desc"}),
         default=default,
+        show_default=meaning,
         help="Order of tied documents in the oblivious value; `deadheat eval --tie-rules-help` "
-        "explains the rules." + (f" [default: {meaning}]" if meaning else ""),
+        "explains the rules.",
     )
 
 
-def queries_option(default: str | None, meaning: str = "") -> Callable[[F], F]:
+def queries_option(default: str | None, meaning: str | None = None) -> Callable[[F], F]:
     """Make the option --queries; `meaning` describes the default."""
     return click.option(
         "--queries",
         type=click.Choice(list(QUERY_POLICIES)),
         default=default,
-        help="Queries to average over. "
-        + (f"[default: {meaning}] " if meaning else "")
-        + explain(QUERY_POLICIES),
+        show_default=meaning,
+        help=f"Queries to average over. {explain(QUERY_POLICIES)}",
     )
 
 
