@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_args
+from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from deadheat.errors import DeadheatWarning, printable
 
@@ -111,13 +111,8 @@ def emit_warnings(messages: Iterable[str]) -> None:
         warnings.warn(printable(text), DeadheatWarning, stacklevel=3)
 
 
-class _HasWarnings(Protocol):
-    @property
-    def warnings(self) -> list[str]: ...
-
-
 P = ParamSpec("P")
-R = TypeVar("R", bound=_HasWarnings)
+R = TypeVar("R")
 
 
 def emits_warnings(function: Callable[P, R]) -> Callable[P, R]:
@@ -125,10 +120,9 @@ def emits_warnings(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def with_warnings(*args: P.args, **options: P.kwargs) -> R:
-        value = function(*args, **options)
-        if found := value.warnings:
-            emit_warnings(found)
-        return value
+        value: Any = function(*args, **options)
+        emit_warnings(value.warnings)
+        return value  # type: ignore[no-any-return]
 
     return with_warnings
 

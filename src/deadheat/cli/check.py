@@ -37,10 +37,25 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
     help="Model to check instead of a run: hub id, folder (of a model or a PEFT adapter) or .gguf "
     "file.",
 )
-@BASE
-@PROMPT
 @click.option("--dataset", type=FILE, help="Dataset for the model: hub id, folder or file.")
-@click.option("--model-dtype", help="Format in which the model runs: bf16, fp16 or fp32.")
+@gather(
+    "loading",
+    dict,
+    BASE,
+    PROMPT,
+    click.option(
+        "--model-dtype",
+        default="bf16",
+        help="Format in which the model runs: bf16, fp16 or fp32.",
+    ),
+    click.option(
+        "--batch-size",
+        type=click.IntRange(min=1),
+        default=16,
+        help="Inputs per forward pass.",
+    ),
+    click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest available]"),
+)
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
@@ -51,8 +66,6 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
     "--regime",
     help="Regime of your own code, as in `deadheat run`. [default: hps; native for FP32]",
 )
-@click.option("--batch-size", type=click.IntRange(min=1), help="Inputs per forward pass.")
-@click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest available]")
 @measures_option("Measures such as nDCG@10,MRR@10. [default: nDCG@10]")
 @gather("settings", EvalSettings, TIE_BREAK, SCORE_DTYPE)
 @click.option(
@@ -68,10 +81,12 @@ def command(
     dataset: str | None,
     measures: tuple[str, ...],
     settings: EvalSettings,
+    loading: dict[str, Any],
+    samples: int,
+    regime: str | None,
     max_range: float | None,
     details: bool,
     out: Output,
-    **options: Any,
 ) -> None:
     """Check whether ties affect your numbers, why, and what to change, in three lines.
 
@@ -86,7 +101,9 @@ def command(
         found = check_run(files[0], path, asked, **vars(settings))
         found = replace(found, name=label or found.name)
     elif model is not None and dataset is not None and not files:
-        found = _check_model(model, dataset, asked, settings, **options)
+        found = _check_model(
+            model, loading, dataset, asked, samples=samples, regime=regime, **vars(settings)
+        )
     else:
         raise InputError(
             "check needs judgements and one run (deadheat check QRELS RUN), or a model and a "
@@ -103,17 +120,7 @@ def command(
 
 
 def _check_model(
-    name: str,
-    dataset: str,
-    measures: Any,
-    settings: EvalSettings,
-    *,
-    model_dtype: str | None,
-    device: str | None,
-    batch_size: int | None,
-    base: str | None,
-    prompt: str | None,
-    **options: Any,
+    name: str, loading: dict[str, Any], dataset: str, measures: Any, **options: Any
 ) -> Check:
     from deadheat.lab.check import check
     from deadheat.lab.models import load_model
@@ -121,12 +128,4 @@ def _check_model(
     hide_other_bars()
     with progress_bar("loading the model") as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # the command prints them itself
-        model = load_model(
-            name,
-            model_dtype=model_dtype or "bf16",
-            device=device,
-            batch_size=batch_size or 16,
-            prompt=prompt,
-            base=base,
-        )
-        return check(model, dataset, measures, progress=progress, **options, **vars(settings))
+        return check(load_model(name, **loading), dataset, measures, progress=progress, **options)
