@@ -71,22 +71,18 @@ __all__ = sorted(["plot", *_HOME, *(name for name in globals() if name[0].isuppe
 
 def __getattr__(name: str) -> object:
     """Import a public name, or a package such as `deadheat.ties`, when it is first used."""
+    from importlib.util import find_spec
+
     if name in _HOME:
         value = getattr(_import_module(f"deadheat.{_HOME[name]}"), name)
     elif name == "plot":
         value = _import_module("deadheat.report.figures")
     elif name == "__version__":
         value = _import_module("deadheat._internal.packages").own_version()
+    elif not name.startswith("_") and find_spec(f"deadheat.{name}"):
+        value = _import_module(f"deadheat.{name}")
     else:
-        missing = AttributeError(f"module 'deadheat' has no attribute {name!r}")
-        if name.startswith("_"):
-            raise missing
-        try:
-            value = _import_module(f"deadheat.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"deadheat.{name}":
-                raise
-            raise missing from None
+        raise AttributeError(f"module 'deadheat' has no attribute {name!r}")
     globals()[name] = value
     return value
 

@@ -137,8 +137,6 @@ def command(
 def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:
     systems = [system for collection in collections for system in collection.systems]
     known = dict.fromkeys(measure for system in systems for measure in system.result.views)
-    for measure in asked or ():
-        if measure not in known:
-            raise InputError(
-                f"{measure} was not evaluated; use one of {', '.join(map(repr, known))}"
-            )
+    if unknown := [measure for measure in asked or () if measure not in known]:
+        names = ", ".join(map(repr, known))
+        raise InputError(f"{unknown[0]} was not evaluated; use one of {names}")
