@@ -17,11 +17,10 @@ from deadheat.errors import InputError, suggest
 
 @dataclass(frozen=True)
 class Format:
-    """A number format, with its names in deadheat, NumPy and torch."""
+    """A number format; NumPy and torch have the same name for it."""
 
     name: str
     scalar: type[np.generic]
-    torch_name: str
     mantissa: int | None
     """Stored fraction bits; None for formats that are not floating point."""
     aliases: tuple[str, ...] = ()
@@ -49,7 +48,7 @@ class Format:
     @property
     def torch(self) -> Any:
         """The ``torch.dtype``; imports torch."""
-        return getattr(require("torch", f"the torch dtype of {self.name}"), self.torch_name)
+        return getattr(require("torch", f"the torch dtype of {self.name}"), self.dtype.name)
 
     def round(self, values: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """Round once to the nearest value of the format; return it exactly, as float32.
@@ -69,13 +68,13 @@ class Format:
 
 _FP8 = ("fp8", "float8", "e4m3", "float8_e4m3")
 _TABLE = (
-    Format("fp32", np.float32, "float32", 23, ("f32", "float")),
-    Format("bf16", ml_dtypes.bfloat16, "bfloat16", 7),
-    Format("fp16", np.float16, "float16", 10, ("f16", "half")),
-    Format("fp8_e4m3", ml_dtypes.float8_e4m3fn, "float8_e4m3fn", 3, _FP8),
-    Format("fp8_e5m2", ml_dtypes.float8_e5m2, "float8_e5m2", 2, ("e5m2",)),
-    Format("int8", np.int8, "int8", None),
-    Format("binary", np.bool_, "bool", None),  # a bit per dimension, for Hamming distance
+    Format("fp32", np.float32, 23, ("f32", "float")),
+    Format("bf16", ml_dtypes.bfloat16, 7),
+    Format("fp16", np.float16, 10, ("f16", "half")),
+    Format("fp8_e4m3", ml_dtypes.float8_e4m3fn, 3, _FP8),
+    Format("fp8_e5m2", ml_dtypes.float8_e5m2, 2, ("e5m2",)),
+    Format("int8", np.int8, None),
+    Format("binary", np.bool_, None),  # a bit per dimension, for Hamming distance
 )
 
 FORMATS: dict[str, Format] = {format.name: format for format in _TABLE}
@@ -84,7 +83,7 @@ FORMATS: dict[str, Format] = {format.name: format for format in _TABLE}
 _NAMES = {
     alias: format
     for format in _TABLE
-    for alias in (format.name, format.torch_name, format.dtype.name, *format.aliases)
+    for alias in (format.name, format.dtype.name, *format.aliases)
 }
 
 
