@@ -134,8 +134,8 @@ def test_draws_without_a_tie_do_not_prove_that_there_are_none():
 def test_enough_is_a_scale_all_finer_ones_of_which_are():
     loose, tight = (dh.diagnose(QRELS, RUN, "MRR", tolerance=t) for t in (0.1, 1e-6))
     enough = [row.levels for row in loose.effect.scales if row.enough]
-    assert f"A scale of {min(enough)} values would be enough for MRR ± 0.1 here." in str(loose)
-    assert "None of these scales is enough for MRR ± 1e-06 here." in str(tight)
+    assert f"Coarsest scale enough for MRR ± 0.1: {min(enough)} values." in str(loose)
+    assert "Coarsest scale enough for MRR ± 1e-06: none." in str(tight)
 
 
 @pytest.mark.parametrize(

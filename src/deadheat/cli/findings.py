@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.cli.output import Output
-from deadheat.diagnosis import check_run, choose_regime, describe_remedy, hang
+from deadheat.diagnosis import REMEDIES, check_run, choose_regime, hang
 from deadheat.errors import DeadheatError
 from deadheat.evaluation import Result
 from deadheat.report import describe_systems, most_moved
@@ -68,4 +68,4 @@ def describe_experiment(results: Sequence[StoredResult], out: Output) -> str:
     if chosen == worst.regime:
         return said
     left = f"the range of {measure} is then {number(ranges[chosen], percent=out.percent)}"
-    return f"{said}\n{hang('Remedy', f'{describe_remedy(chosen)}; {left}', out.columns)}"
+    return f"{said}\n{hang('Remedy', f'{REMEDIES[chosen]}; {left}', out.columns)}"

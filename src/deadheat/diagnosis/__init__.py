@@ -1,11 +1,11 @@
 """Diagnose the ties of a run: where they are, their causes, their effect, and the remedy."""
 
 from deadheat.diagnosis.check import (
+    REMEDIES as REMEDIES,
     Check as Check,
     CheckedRegime as CheckedRegime,
     check_regimes as check_regimes,
     choose_regime as choose_regime,
-    describe_remedy as describe_remedy,
     hang as hang,
 )
 from deadheat.diagnosis.diagnose import (

@@ -41,7 +41,7 @@ MOST_DECIMALS = 8
 _FLOAT_GRIDS = {"bf16": "a BF16", "fp16": "an FP16", "fp8_e4m3": "an FP8", "fp8_e5m2": "an FP8"}
 _FP32 = "model = deadheat.high_precision(model)"
 _LOGIT = 'model = deadheat.high_precision(model, scores="logit")'
-_REMEDIES = {
+REMEDIES = {
     "hps": 'compute the scores in FP32: model = deadheat.high_precision(model, regime="hps")',
     "head": f"compute the last layer in FP32: {_FP32}",
     "hps-logit": (
@@ -57,7 +57,7 @@ _ADVICE = {
         f"if {{format}} model gave them, compute its last step in FP32: {_FP32}; {_MEASURES_GAIN}",
         "head",
     ),
-    "logits": (f"{_REMEDIES['head']}; {_MEASURES_GAIN}", "head"),
+    "logits": (f"{REMEDIES['head']}; {_MEASURES_GAIN}", "head"),
     "saturation": (f"if these are probabilities, rank by logits: {_LOGIT}", "head-logit"),
     "decimals": ("if the scores were rounded for the file, write all digits", "more digits"),
     "whole numbers": ("if binary or int8 vectors gave them, rescore with floats", "rescore"),
@@ -77,6 +77,15 @@ class Finding(NamedTuple):
 
 
 NOTHING = Finding("nothing to do")
+_SATURATED = "probabilities near 1 are too coarse even in FP32"
+_HEAD = "the last layer makes them: its {format} logits are already tied"
+_REMOVED_BY = {
+    "hps": Finding("the scoring function in {format} makes them", "scoring"),
+    "head": Finding(_HEAD, "head"),
+    "hps-logit": Finding(_SATURATED, "saturation"),
+    "head-logit": Finding(f"{_HEAD}, and {_SATURATED}", "head"),
+}
+"""Cause of the ties that a regime removes."""
 
 
 @dataclass(frozen=True)
@@ -158,13 +167,12 @@ class Check(Printable):
     def to_dict(self) -> dict[str, object]:
         """Return everything as plain numbers, lists and strings."""
         names = ("name", "effect", "cause", "remedy", "cause_kind", "remedy_kind", "range")
-        facts: dict[str, object] = {name: getattr(self, name) for name in names}
-        facts["measures"] = _values(self.result)
-        facts["regimes"] = {
+        regimes = {
             name: {"documents": own.documents, "tied": own.tied, "measures": _values(own.result)}
             for name, own in self.regimes.items()
         }
-        return facts
+        facts = {name: getattr(self, name) for name in names}
+        return {**facts, "measures": _values(self.result), "regimes": regimes}
 
     def parts(self, *, details: bool = False, width: int | None = None) -> list[Part]:
         """Return the three lines; with `details` also the table."""
@@ -186,9 +194,10 @@ def _values(result: Result) -> object:
 
 def hang(name: str, text: str, width: int) -> str:
     """Return a text after its name, wrapped at a width with a hanging indent."""
-    breaks = {"break_on_hyphens": False, "break_long_words": False}
-    indents = {"initial_indent": f"{name:9}", "subsequent_indent": " " * 9}
-    return textwrap.fill(text, max(width, 40), **indents, **breaks)  # type: ignore[arg-type]
+    wrapper = textwrap.TextWrapper(
+        max(width, 40), f"{name:9}", " " * 9, break_on_hyphens=False, break_long_words=False
+    )
+    return wrapper.fill(text)
 
 
 def most_moved(summaries: Iterable[Summary]) -> Summary:
@@ -196,15 +205,15 @@ def most_moved(summaries: Iterable[Summary]) -> Summary:
     return max(summaries, key=lambda summary: summary.range)
 
 
-def describe_range(summary: Summary, settings: EvalSettings, more: str = "") -> str:
+def describe_range(summary: Summary, settings: EvalSettings) -> str:
     """Return a sentence on how far ties can move a measure, in percentage points."""
     write = _writer(summary.range or 0.001)
     rule = "pytrec_eval's rule" if settings.tie_break == "pytrec_eval" else settings.tie_order
     if not summary.range:
         value = write(summary.expected)
-        return f"ties cannot move your numbers: {summary.measure} is {value} in every order{more}"
+        return f"ties cannot move your numbers: {summary.measure} is {value} in every order"
     return (
-        f"ties can move {summary.measure} by {write(summary.range)} points{more} "
+        f"ties can move {summary.measure} by {write(summary.range)} points "
         f"({write(summary.worst)}–{write(summary.best)}; mean over tie orders "
         f"{write(summary.expected)}, {rule} {write(summary.oblivious)})"
     )
@@ -217,16 +226,13 @@ def _writer(scale: float) -> Callable[[float], str]:
 
 
 def percent(part: int, whole: int) -> str:
-    """Format a share as percent, with one decimal if it is close to 0 or 100 %.
+    """Format a share as percent, with three digits if it is close to 0 or 100 %.
 
     >>> percent(2, 3), percent(1, 250), percent(0, 5), percent(999, 1000)
     ('67 %', '0.4 %', '0 %', '99.9 %')
     """
     share = 100 * part / whole
-    if 0 < share < 0.1:
-        return "< 0.1 %"
-    edge = 0 < share < 1 or 99 < share < 100
-    return f"{min(share, 99.9):.1f} %" if edge else f"{share:.0f} %"
+    return f"{share:.0f} %" if 1 <= share <= 99 else f"{share:.3g} %"
 
 
 def report_expectation(summary: Summary) -> str:
@@ -251,8 +257,7 @@ def check_scores(
         remedy = _find_remedy(cause.kind, diagnosis, summary)
         cause = cause._replace(text=f"{tied}; {cause.text}")
     elif anatomy.tied:
-        which = "it" if len(result) == 1 else "these measures"
-        cause = Finding(f"{tied}, but no order of them changes {which}")
+        cause = Finding(f"{tied}, but no order of them changes a value")
     if anatomy.float32_pairs and not summary.range:
         float32 = replace(settings, score_dtype="fp32")
         moved = most_moved(evaluate_run(judgements, run, measures, float32).values())
@@ -288,17 +293,8 @@ def choose_regime(ranges: Mapping[str, float], now: str) -> str:
     smallest = min(ranges.values())
     if ranges[now] <= smallest:
         return now
-    close = (name for name in _REMEDIES if ranges.get(name, 1.0) <= smallest + NEGLIGIBLE)
+    close = (name for name in REMEDIES if ranges.get(name, 1.0) <= smallest + NEGLIGIBLE)
     return next(close, now)
-
-
-def describe_remedy(name: str) -> str:
-    """Return the description and the call of a regime.
-
-    >>> describe_remedy("head")
-    'compute the last layer in FP32: model = deadheat.high_precision(model)'
-    """
-    return _REMEDIES[name]
 
 
 def check_regimes(
@@ -309,7 +305,6 @@ def check_regimes(
     model_dtype: str,
     how: str,
     cost: Mapping[str, float],
-    sampled: bool = False,
 ) -> Check:
     """Find effect, cause and remedy from the scores of a model under every regime.
 
@@ -327,8 +322,6 @@ def check_regimes(
         Description of the code that scores in `now`, and the number of queries.
     cost
         Per regime: the time that it adds, as a share of the forward pass.
-    sampled
-        Whether the dataset has more queries than were used.
     """
     given = regimes[now]
     summary, format = most_moved(given.result.values()), model_dtype.upper()
@@ -340,10 +333,8 @@ def check_regimes(
     copies = f"{left.duplicates:,} of them copies of another text in the list"
     remedy = NOTHING
     if not summary.range:
-        unmoved = f"{tied}, but no order of them changes this" if given.tied else "no ties"
+        unmoved = f"{tied}, but no order of them changes a value" if given.tied else "no ties"
         cause = Finding(f"{unmoved}; the model ran in {format}")
-        if sampled and given.tied:
-            remedy = Finding("nothing to do for these queries; check more with --samples")
     elif chosen != now:
         measured = left.result[summary.measure]
         write = _writer(measured.range or 0.001)
@@ -352,9 +343,9 @@ def check_regimes(
         after += f" ({copies})" if left.duplicates else ""
         after += f", {summary.measure} {value}"
         after += f", forward pass + {100 * cost[chosen]:.1f} %" if chosen in cost else ""
-        text, kind = _explain_regimes(ranges, chosen, format)
-        cause = Finding(f"{tied}; {text}", kind)
-        remedy = Finding(f"{describe_remedy(chosen)}; {after}", chosen)
+        text, kind = _REMOVED_BY[chosen]
+        cause = Finding(f"{tied}; {text.format(format=format)}", kind)
+        remedy = Finding(f"{REMEDIES[chosen]}; {after}", chosen)
     elif left.duplicates >= MAIN * left.tied:
         cause = Finding(f"{tied}, {copies}; the model ran in {format}", "duplicates")
         remedy = Finding("remove the copies from the candidate lists", "deduplicate")
@@ -364,18 +355,6 @@ def check_regimes(
         cause = Finding(f"{tied}; the model ran in {format}, and {why}", "model")
         remedy = Finding(report_expectation(summary), "expectation")
     return Check(name, effect, *cause, *remedy, given.result, dict(regimes), now)
-
-
-def _explain_regimes(ranges: Mapping[str, float], chosen: str, format: str) -> Finding:
-    """Return the step that made the ties which a regime removes."""
-    if chosen == "hps":
-        return Finding(f"the scoring function in {format} makes them", "scoring")
-    saturated = "probabilities near 1 are too coarse even in FP32"
-    by_logit = chosen.endswith("-logit")
-    if chosen == "hps-logit" or (by_logit and ranges.get("head", 0) >= ranges.get("hps", 0)):
-        return Finding(saturated, "saturation")
-    layer = f"the last layer makes them: its {format} logits are already tied"
-    return Finding(f"{layer}, and {saturated}" if by_logit else layer, "head")
 
 
 def find_cause(diagnosis: Diagnosis) -> Finding:
@@ -428,6 +407,6 @@ def _find_remedy(cause: str, diagnosis: Diagnosis, summary: Summary) -> Finding:
     if cause not in _ADVICE:
         return Finding(expectation, "expectation")
     advice, kind = _ADVICE[cause]
-    if kind in _REMEDIES:
+    if kind in REMEDIES:
         return Finding(advice.format(format=_float_grid(diagnosis)), kind)
     return Finding(f"{advice}; otherwise {expectation}", kind)

@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 
 MEASURE = "nDCG@10"
 """Default measures of `check`."""
-CHECKED = ("effect", "cause", "remedy", "cause_kind", "remedy_kind")
-"""Fields of the check that a stored diagnosis keeps."""
 TOP = 10
 """The cutoff at which judged documents are counted if no measure has a cutoff."""
 
@@ -123,9 +121,8 @@ class Diagnosis(Printable):
         """Return everything as plain numbers, lists and strings."""
         facts = asdict(replace(self, remarks=(), check=None))
         del facts["remarks"]
-        if self.check is not None:
-            facts["check"] = {name: vars(self.check)[name] for name in CHECKED}
-        return {**facts, "warnings": self.warnings, "notes": self.notes}
+        check = None if self.check is None else self.check.to_dict()
+        return {**facts, "check": check, "warnings": self.warnings, "notes": self.notes}
 
     def parts(self, **options: Any) -> list[Part]:
         """Return sentences and tables; the options are those of `deadheat.diagnosis.parts_of`."""
@@ -213,17 +210,17 @@ def diagnose(
     def evaluate(scores: Values) -> Result:
         return Result(lists.query_ids, views_of(groups_of(scores), parsed))
 
-    groups = groups_of(candidates.scores)
+    groups, given = groups_of(candidates.scores), evaluate(candidates.scores)
     cutoffs = sorted({measure.cutoff for measure in parsed if measure.cutoff})
-    what_if = round_all(candidates.scores, evaluate, tolerance)
+    what_if = round_all(candidates.scores, given, evaluate, tolerance)
     effect = Effect(
         queries=len(lists.query_ids),
         tolerance=tolerance,
         judged={k: float((Judged @ k).views(groups)[0].mean()) for k in cutoffs or [TOP]},
-        worst_queries=_worst_queries(evaluate(candidates.scores), worst),
+        worst_queries=_worst_queries(given, worst),
         what_if=what_if,
         enough=coarsest_enough(what_if),
-        scales=on_scales(candidates.scores, evaluate, tolerance, diagnosis.scale, scales),
+        scales=on_scales(candidates.scores, given, evaluate, tolerance, diagnosis.scale, scales),
     )
     remarks += out_of_reach(groups, parsed)
     if not (Judged @ TOP).views(groups)[KERNEL_VIEWS.index("best")].any():

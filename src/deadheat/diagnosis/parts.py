@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import counted
-from deadheat.diagnosis.what_if import last_enough
+from deadheat.diagnosis.what_if import coarsest_enough
 from deadheat.evaluation import VIEW_COLUMNS
-from deadheat.tables import Column, Heading, Table, number
+from deadheat.tables import Column, Heading, Table
 
 if TYPE_CHECKING:
     from deadheat.diagnosis.anatomy import Anatomy
@@ -81,11 +81,9 @@ def _grids(diagnosis: Diagnosis) -> Iterator[str]:
             f"2^-{logits.bits:.0f})."
         )
     if scale is not None:
-        share = diagnosis.anatomy.documents / sum(diagnosis.anatomy.sizes.values())
         yield (
             f"Scale: {scale.used} values are used of the {scale.levels} from {scale.lowest:g} to "
-            f"{scale.highest:g} in steps of {scale.step:g}, as grades are; on average {share:.1f} "
-            "documents of a list share one."
+            f"{scale.highest:g} in steps of {scale.step:g}, as grades are."
         )
     for cause in diagnosis.causes:
         if cause.name != "points" or scale is None:  # the sentence on the scale covers points
@@ -93,22 +91,27 @@ def _grids(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _origins(origins: Origins) -> str:
-    if origins.head is None:
-        rest = f"{origins.model:,} by the head or the model"
-    else:
-        rest = (
-            f"{origins.head:,} by the head (gone under head), {origins.model:,} by the model "
-            "(remains)"
-        )
+    head = "head or the "
+    if origins.head is not None:
+        head = f"head (gone under head): {origins.head:,}; by the "
     return (
         f"Tied pairs of the {origins.model_dtype} model: {origins.pairs:,}. Tied by the scoring "
-        f"function (gone under hps): {origins.scoring:,}; {rest}."
+        f"function (gone under hps): {origins.scoring:,}; by the {head}model: {origins.model:,}."
     )
 
 
 def _effect(effect: Effect, percent: bool, details: bool) -> Iterator[str | Table]:
-    as_given = {row.measure: row.range for row in effect.what_if if row.how == "as given"}
-    shown = list(as_given) if details else [max(as_given, key=lambda name: as_given[name])]
+    as_given = [row for row in effect.what_if if row.how == "as given"]
+    most_moved = max(as_given, key=lambda row: row.range)
+    shown = [row.measure for row in (as_given if details else [most_moved])]
+    within = f"{100 * effect.tolerance:g} points" if percent else f"{effect.tolerance:g}"
+
+    def enough(what: str, found: Mapping[str, Sequence[str]]) -> str:
+        """Return a line per measure on the coarsest formats or scales that are enough."""
+        return "\n".join(
+            f"Coarsest {what} enough for {measure} ± {within}: {', '.join(coarsest) or 'none'}."
+            for measure, coarsest in found.items()
+        )
 
     def table(rows: Sequence[dict[str, object]], title: str, *columns: Column) -> Table:
         """Return a table of the measures that are shown."""
@@ -126,20 +129,14 @@ def _effect(effect: Effect, percent: bool, details: bool) -> Iterator[str | Tabl
         change = Column("change", "signed")
         columns = (_MEASURE, Column("format", "name"), expected, change, _RANGE, _BIAS, _ENOUGH)
         yield table(list(map(vars, effect.what_if)), "What if the scores were rounded", *columns)
-    within = f"{100 * effect.tolerance:g} points" if percent else f"{effect.tolerance:g}"
-    yield "\n".join(_enough(effect, as_given, within, percent))
+    yield enough("formats", effect.enough)
     if effect.scales:
         levels, how = Column("levels", "count"), Column("how", "name", title="scores")
         bound = Column("bound", title="range\nat most")
         columns = (_MEASURE, levels, how, expected, _RANGE, bound, _ENOUGH)
         yield table(list(map(vars, effect.scales)), "How fine must the scale be?", *columns)
-        fewest = last_enough(reversed(effect.scales))
-        yield "\n".join(
-            f"A scale of {fewest[name].levels:,} values would be enough for {name} ± {within} here."
-            if name in fewest
-            else f"None of these scales is enough for {name} ± {within} here."
-            for name in shown
-        )
+        scales = [row.format for row in effect.scales]
+        yield enough("scale", coarsest_enough(effect.scales[::-1], [scales]))
         if any(row.how == "refined" for row in effect.scales):
             yield (
                 "refined: each grade is split into equal parts, and its documents are put into "
@@ -147,20 +144,3 @@ def _effect(effect: Effect, percent: bool, details: bool) -> Iterator[str | Tabl
                 "information on relevance. The range is a mean over draws, with an upper bound of "
                 "its true mean (95 %)."
             )
-
-
-def _enough(
-    effect: Effect, as_given: dict[str, float], within: str, percent: bool
-) -> Iterator[str]:
-    """Yield a sentence per measure on the formats that are enough."""
-    for measure, formats in effect.enough.items():
-        goal = f"enough for {measure} ± {within} here"
-        if formats:
-            verb = "are" if formats[0].endswith("decimals") else "is"
-            also = f"; so would be {' or '.join(formats[1:])}" if formats[1:] else ""
-            yield f"{formats[0]} {verb} {goal}{also}."
-        elif as_given[measure] > effect.tolerance:
-            moved = number(as_given[measure], percent=percent)
-            yield f"No format is {goal}: ties in the scores as given already move it by {moved}."
-        else:
-            yield f"No format that was tried is {goal}: keep the scores as they are."

@@ -11,9 +11,10 @@ bound of its true mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from operator import index
 
 import numpy as np
@@ -96,9 +97,8 @@ class Scale:
         return round((self.highest - self.lowest) / self.step) + 1
 
 
-def round_all(scores: Values, evaluate: Evaluate, tolerance: float) -> list[WhatIf]:
-    """Evaluate the scores ``"as given"``, then rounded to every format that can represent them."""
-    given = evaluate(scores)
+def round_all(scores: Values, given: Result, evaluate: Evaluate, tolerance: float) -> list[WhatIf]:
+    """Evaluate the scores rounded to every format that can represent them, after `given`."""
     rows = _rows("as given", "as given", [given], given, tolerance)
     for name, rounding in (pair for family in FAMILIES for pair in family.items()):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -108,23 +108,20 @@ def round_all(scores: Values, evaluate: Evaluate, tolerance: float) -> list[What
     return rows
 
 
-def last_enough(rows: Iterable[WhatIf]) -> dict[str, WhatIf]:
-    """Return per measure the last row such that it and all finer rows before it are enough."""
-    last: dict[str, WhatIf] = {}
-    failed = set()
-    for row in rows:
-        if row.enough and row.measure not in failed:
-            last[row.measure] = row
-        else:
-            failed.add(row.measure)
-    return last
+def coarsest_enough(
+    rows: Sequence[WhatIf], families: Iterable[Container[str]] = FAMILIES
+) -> dict[str, list[str]]:
+    """Return per measure, for each family, the coarsest format such that all finer are enough.
 
-
-def coarsest_enough(rows: Sequence[WhatIf]) -> dict[str, list[str]]:
-    """Return per measure, for each family, the coarsest format such that all finer are enough."""
-    found = [last_enough(row for row in rows if row.format in family) for family in FAMILIES]
-    measures = dict.fromkeys(row.measure for row in rows)
-    return {name: [last[name].format for last in found if name in last] for name in measures}
+    The rows of a family are sorted from fine to coarse.
+    """
+    found: dict[str, list[str]] = {row.measure: [] for row in rows}
+    for measure, formats in found.items():
+        for family in families:
+            own = (row for row in rows if row.measure == measure and row.format in family)
+            finer = list(takewhile(lambda row: row.enough, own))
+            formats += [row.format for row in finer[-1:]]
+    return found
 
 
 def find_scale(values: Values, documents: int, tied: int) -> Scale | None:
@@ -175,6 +172,7 @@ def check_levels(levels: Iterable[int]) -> list[int]:
 
 def on_scales(
     scores: Values,
+    given: Result,
     evaluate: Evaluate,
     tolerance: float,
     scale: Scale | None,
@@ -184,8 +182,8 @@ def on_scales(
 
     Parameters
     ----------
-    scores, evaluate
-        The scores of all documents, and the function that evaluates them.
+    scores, given, evaluate
+        The scores of all documents, their result, and the function that evaluates others.
     tolerance
         Largest range, and largest change of the expected value, of a sufficient scale.
     scale
@@ -197,7 +195,7 @@ def on_scales(
     """
     if levels is None and scale is None:
         return []
-    given, own = evaluate(scores), 0 if scale is None else scale.levels
+    own = 0 if scale is None else scale.levels
     evaluated = {} if scale is None else {own: ("as given", [given])}
     for number in [own * parts for parts in PARTS] if levels is None else levels:
         if scale is None or number < own:
