@@ -157,12 +157,11 @@ def test_saturation_is_told_apart_from_plateaus():
     assert causes(scores * 3).keys() == {"plateaus"}
 
 
-def test_points_are_whole_numbers_that_tie():
-    votes = np.random.default_rng(3).integers(0, 40, 200).astype(float)
-    told = causes(votes)
-    assert told.keys() == {"points"}
-    assert "a whole number from 0 to 39" in told["points"]
-    assert causes(np.arange(100.0)) == {}  # whole, but nothing to explain
+def test_votes_are_whole_numbers():
+    votes = np.random.default_rng(3).integers(0, 40, 200)
+    found = dh.diagnose({"q": {f"d{i}": float(vote) for i, vote in enumerate(votes)}})
+    assert (found.grid.name, found.causes) == ("integer", ())
+    assert "every score is a whole number, as counts, votes" in str(found)
 
 
 def fused(systems, depth=300, k=60, digits=None):

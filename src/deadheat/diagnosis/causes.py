@@ -1,4 +1,4 @@
-"""Causes of ties that are not rounding: plateaus, saturation, constant tails, points, fused ranks.
+"""Causes of ties that are not rounding: plateaus, saturation, constant tails, fused ranks.
 
 Each statement is true of all scores, or of the share of scores that it names.
 """
@@ -31,7 +31,7 @@ class Cause:
     """A cause of equal scores other than rounding."""
 
     name: str
-    """``"plateaus"``, ``"saturation"``, ``"constant tails"``, ``"points"`` or ``"fused ranks"``."""
+    """``"plateaus"``, ``"saturation"``, ``"constant tails"`` or ``"fused ranks"``."""
     statement: str
     documents: int
     """Number of documents that it concerns."""
@@ -53,7 +53,6 @@ def find_causes(sizes: GroupSizes, lengths: Values, values: Values, step: Values
         return []
     found = list(_large_groups(sizes, values, step))
     if np.isfinite(sizes.score).all():
-        found += _points(sizes, values)
         found += _fused_ranks(int(lengths.max()), sizes, values, step)
     return found
 
@@ -87,19 +86,6 @@ def _large_groups(sizes: GroupSizes, values: Values, step: Values) -> Iterator[C
                 f"{size.max():,} ({size.sum() / sizes.size.sum():.1%} of all documents): {text}",
                 int(size.sum()),
             )
-
-
-def _points(sizes: GroupSizes, values: Values) -> Iterator[Cause]:
-    """Yield a cause if all scores are whole numbers, some of them tied and some neighbours."""
-    whole = np.array_equal(np.floor(values), values)
-    neighbours = len(values) == 1 or np.diff(values).min() == 1
-    if whole and neighbours and (sizes.size > 1).any():
-        yield Cause(
-            "points",
-            f"every score is a whole number from {values[0]:,.0f} to {values[-1]:,.0f}, as counts, "
-            "votes, ranks and Borda points are",
-            int(sizes.size.sum()),
-        )
 
 
 def _fused_ranks(longest: int, sizes: GroupSizes, values: Values, step: Values) -> Iterator[Cause]:

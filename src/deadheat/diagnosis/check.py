@@ -359,19 +359,15 @@ def check_regimes(
 
 def find_cause(diagnosis: Diagnosis) -> Finding:
     """Find the cause of the ties in the scores alone."""
-    grid, logits, scale = diagnosis.grid, diagnosis.logit_grid, diagnosis.scale
-    anatomy = diagnosis.anatomy
+    grid, logits, anatomy = diagnosis.grid, diagnosis.logit_grid, diagnosis.anatomy
     main = {cause.name for cause in diagnosis.causes if cause.documents >= MAIN * anatomy.tied}
     format, decimals = _float_grid(diagnosis), grid.name.partition(" ")[0]
     is_full = grid.name.startswith(("fp32", "fp64"))
     full = f"full {grid.name[:4].upper()} numbers" if is_full else f"numbers of {grid.name}"
     if "fused ranks" in main:
         return Finding("most scores are sums of 1 / (60 + rank)", "fused ranks")
-    if scale is not None:
-        ends = f"from {scale.lowest:g} to {scale.highest:g} in steps of {scale.step:g}"
-        return Finding(f"all scores are among {scale.used} values {ends}", "few values")
     few = Finding(f"the run has only {counted(grid.distinct, 'distinct score')}", "few values")
-    if grid.not_excluded:
+    if diagnosis.scale is not None or grid.not_excluded:
         return few
     if anatomy.saturated >= MAIN * anatomy.tied and not format:
         text = "at least half of these are above 0.9999, where probabilities saturate"

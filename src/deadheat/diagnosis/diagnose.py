@@ -15,7 +15,6 @@ from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.causes import Cause, find_causes
 from deadheat.diagnosis.check import Check, check_scores
 from deadheat.diagnosis.number_grid import (
-    LogitGrid,
     NumberGrid,
     Values,
     find_logit_grid,
@@ -89,7 +88,7 @@ class Diagnosis(Printable):
     """The name of the run."""
     anatomy: Anatomy
     grid: NumberGrid
-    logit_grid: LogitGrid | None = None
+    logit_grid: NumberGrid | None = None
     """The number grid of the logits, if the scores are sigmoids of logits on a grid."""
     causes: tuple[Cause, ...] = ()
     """Causes of ties other than rounding."""

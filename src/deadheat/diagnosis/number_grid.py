@@ -47,33 +47,21 @@ _LOGIT_UNITS = {f"1/{2**q}" if q else "1": 2.0**-q for q in range(11)}
 
 @dataclass(frozen=True)
 class NumberGrid:
-    """The coarsest number grid that contains every finite score."""
+    """The coarsest number grid that contains every finite score, or nearly every logit."""
 
     name: str
-    """``"bf16"``, ``"integer"``, ``"4 decimals"``, ``"bf16, 4 decimals"``, …"""
+    """``"bf16"``, ``"integer"``, ``"4 decimals"``, ``"bf16, 4 decimals"``, …; of logits ``"bf16"``,
+    ``"fp16"``, or ``"1/256"`` for its multiples."""
     statement: str
     """The name as a sentence."""
     distinct: int
-    """Number of distinct finite scores."""
+    """Number of distinct finite scores that were tested."""
     bits: float
-    """Evidence: arbitrary numbers would all lie on the grid with a chance of 2^−bits."""
+    """Evidence: arbitrary numbers would fit as well with a chance of 2^−bits at most."""
+    share: float = 1.0
+    """Share of these scores, or of their logits, that lie on the grid."""
     not_excluded: tuple[str, ...] = ()
     """Other true statements; there are too few scores to exclude them."""
-
-
-@dataclass(frozen=True)
-class LogitGrid:
-    """The number grid of the logits of most scores."""
-
-    name: str
-    """``"bf16"``, ``"fp16"``, or ``"1/256"`` for its multiples."""
-    statement: str
-    share: float
-    """Share of the tested scores whose logit lies on the grid."""
-    telling: int
-    """Number of distinct scores that were tested."""
-    bits: float
-    """Evidence: as many arbitrary scores would lie on the grid with a chance of 2^−bits at most."""
 
 
 def find_grid(scores: Values) -> NumberGrid:
@@ -146,7 +134,9 @@ def _statements(values: Values, share: float = 1) -> Iterator[tuple[str, str, Va
     forms: list[tuple[str, str, Rounding, float]] = [("", "", np.asarray, 0.0)]
     if k is not None:
         digits = f"{k} decimal{'s' * (k != 1)}"
-        name, text = (digits, f"a number of {digits}") if k else ("integer", "a whole number")
+        name, text = digits, f"a number of {digits}"
+        if k == 0:
+            name, text = "integer", "a whole number, as counts, votes, ranks and Borda points are"
         yield name, text, np.full(len(values), 10.0**-k), 0
         decimals = partial(write_decimals, k=k)
         forms += [(f", {digits}", f", written with {digits}", decimals, 10.0**-k)]
@@ -192,7 +182,7 @@ def _fewest_decimals(values: Values, share: float) -> int | None:
     return None
 
 
-def find_logit_grid(values: Values, step: Values) -> LogitGrid | None:
+def find_logit_grid(values: Values, step: Values) -> NumberGrid | None:
     """Return the coarsest grid that contains the logits of nearly all scores, or None.
 
     Parameters
@@ -218,7 +208,7 @@ def find_logit_grid(values: Values, step: Values) -> LogitGrid | None:
     return max(known, key=lambda grid: grid.bits, default=None)
 
 
-def _test_logits(name: str, scores: Values, step: Values) -> LogitGrid | None:
+def _test_logits(name: str, scores: Values, step: Values) -> NumberGrid | None:
     """Return the result of the test of one grid of logits, or None without enough evidence."""
     logits = np.log(scores) - np.log1p(-scores)
     if name in _LOGIT_UNITS:
@@ -243,7 +233,7 @@ def _test_logits(name: str, scores: Values, step: Values) -> LogitGrid | None:
     if share < _SHARE or bits < _EVIDENCE:
         return None
     statement = f"{share:.1%} of the scores are sigmoids (or two-way softmaxes) of {what}"
-    return LogitGrid(name, statement, share, n, float(bits))
+    return NumberGrid(name, statement, n, float(bits), share)
 
 
 def _divergence(share: float, expected: float) -> float:

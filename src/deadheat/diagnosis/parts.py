@@ -77,7 +77,7 @@ def _grids(diagnosis: Diagnosis) -> Iterator[str]:
     if logits is not None:
         yield (
             f"Logits: {logits.statement}, as 16-bit logits are (tested on "
-            f"{counted(logits.telling, 'score')}; chance for arbitrary numbers at most "
+            f"{counted(logits.distinct, 'score')}; chance for arbitrary numbers at most "
             f"2^-{logits.bits:.0f})."
         )
     if scale is not None:
@@ -86,8 +86,7 @@ def _grids(diagnosis: Diagnosis) -> Iterator[str]:
             f"{scale.highest:g} in steps of {scale.step:g}, as grades are."
         )
     for cause in diagnosis.causes:
-        if cause.name != "points" or scale is None:  # the sentence on the scale covers points
-            yield f"Ties with another cause: {cause.name}. {cause.statement}."
+        yield f"Ties with another cause: {cause.name}. {cause.statement}."
 
 
 def _origins(origins: Origins) -> str:

@@ -62,7 +62,6 @@ def curves(
     columns = min(len(families), 2 if style.inches(width) < 5 else 4)
     rows = -(-len(families) // columns)
     with style.styled():
-        from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
         panel = 1.75 if columns == 1 else 1.4
@@ -77,8 +76,8 @@ def curves(
             empty.remove()
         style.legend(figure, lines, style.shorten(list(labelled), 34))
         views = [
-            Line2D([], [], color=INK, marker="o", markersize=3),
-            Line2D([], [], color=INK, marker="x", markersize=4, linestyle="none"),
+            style.line(INK, "o"),
+            style.line(INK, "x", ls="none"),
             Patch(facecolor=INK, alpha=0.3),
         ]
         style.legend(figure, views, ["expected", "oblivious", "[worst, best]"], below=True)

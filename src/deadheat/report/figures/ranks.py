@@ -13,7 +13,7 @@ from deadheat.report.figures.style import COLOURS, INK, MARKERS, Plot
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.lines import Line2D
+    from matplotlib.figure import Figure
 
 _NEEDED = ("system", "rank", "best_rank", "worst_rank", "oblivious_rank")
 _MOST = 500
@@ -78,27 +78,21 @@ def rank_intervals(
         axes.set_xlim(0.3, len(rows) + 0.7)
         axes.locator_params(axis="x", nbins=8, integer=True)
         axes.set_xlabel(f"rank by {what}" if what else "rank")
-        handles, words = _legend(looks, _SIGNS[sign][0])
-        style.legend(figure, handles, style.shorten(words, 40))
+        _draw_legend(figure, looks, _SIGNS[sign][0])
     return Plot(figure, _caption(rows, sign, what))
 
 
-def _legend(looks: Mapping[str | None, Look], sign: str) -> tuple[list[Line2D], list[str]]:
-    """Return the handles and words of the legend."""
-    from matplotlib.lines import Line2D
-
+def _draw_legend(figure: Figure, looks: Mapping[str | None, Look], sign: str) -> None:
     several = len(looks) > 1
     colour = INK if several else next(iter(looks.values()))[0]
-    handles = [
-        Line2D([], [], color=colour, marker="o", linestyle="none", markersize=4),
-        Line2D([], [], color=INK, marker="x", linestyle="none", markersize=4),
-        Line2D([], [], color=colour, alpha=0.45, linewidth=4),
-    ]
-    words = ["expected", sign, "possible under ties"]
-    for shade, marker, word in dict.fromkeys(looks.values()) if several else ():
-        handles.append(Line2D([], [], color=shade, marker=marker, markersize=4))
-        words.append(word)
-    return handles, words
+    entries = {
+        "expected": style.line(colour, "o", ls="none"),
+        sign: style.line(INK, "x", ls="none"),
+        "possible under ties": style.line(colour, alpha=0.45, lw=4),
+    }
+    for shade, marker, word in looks.values() if several else ():
+        entries[word] = style.line(shade, marker)
+    style.legend(figure, entries.values(), style.shorten(list(entries), 40))
 
 
 def _rows(ranking: pl.DataFrame, groups: Mapping[str, str] | None) -> list[dict[str, Any]]:

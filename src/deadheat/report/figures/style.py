@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.output import write_whole
 from deadheat._internal.packages import require
@@ -135,14 +135,21 @@ def name_rows(axes: Axes, names: Sequence[str], width: str | float, size: float)
     axes.grid(axis="both")
 
 
+def line(colour: str, marker: str = "", **options: Any) -> Artist:
+    """Make a line for a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, marker=marker, markersize=4, **options)
+
+
 def legend(
-    figure: Figure, handles: Sequence[Artist], words: Sequence[str], *, below: bool = False
+    figure: Figure, handles: Iterable[Artist], words: Sequence[str], *, below: bool = False
 ) -> None:
     """Put a legend above or below the panels, in as many columns as fit."""
     widest = 0.4 + 0.052 * max(map(len, words))
     columns = max(1, min(len(words), int(figure.get_figwidth() / widest)))
     place = "outside lower center" if below else "outside upper center"
-    figure.legend(handles, words, loc=place, ncols=columns)  # type: ignore[call-overload]
+    figure.legend([*handles], words, loc=place, ncols=columns)  # type: ignore[call-overload]
 
 
 def printable(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -32,31 +33,27 @@ def tie_sizes(runs: Mapping[str, GroupSizes], *, width: str | float = "column") 
         raise InputError(f"a figure of tie groups holds 1 to {len(COLOURS)} runs, not {len(runs)}")
     sizes = {label: groups.size for label, groups in runs.items()}
     largest = max(int(size.max()) for size in sizes.values())
-    if largest <= _LINEAR:
-        edges = np.arange(largest + 1) + 0.5
-    else:
+    scale, bins, edges = "linear", "", np.arange(largest + 1) + 0.5
+    if largest > _LINEAR:
+        scale, bins = "log", " (bins 1, 2, 3–4, 5–8 and so on)"
         edges = np.append(0.5, 2 ** np.arange(np.ceil(np.log2(largest)) + 1) + 0.5)
     with style.styled():
         figure = style.new_figure(width, 1.85 + 0.05 * len(runs))
         panels = figure.subplots(1, 2)
-        for i, size in enumerate(sizes.values()):
+        for size, colour, dashes in zip(sizes.values(), COLOURS, DASHES, strict=False):
             at, groups = np.unique(size, return_counts=True)
             documents = np.cumsum((at * groups)[::-1])[::-1]
-            counts, colour = np.histogram(size, edges)[0], COLOURS[i]
-            drawn = [
-                panels[0].stairs(counts, edges, fill=len(sizes) == 1, color=colour),
-                panels[1].stairs(documents, np.append(0.5, at + 0.5), baseline=None, color=colour),
-            ]
-            for stairs in drawn:
-                stairs.set(linestyle=DASHES[i], linewidth=1.1)
+            line: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.1}
+            panels[0].stairs(np.histogram(size, edges)[0], edges, fill=len(sizes) == 1, **line)
+            panels[1].stairs(documents, np.append(0.5, at + 0.5), baseline=None, **line)
         for axes, title in zip(
             panels, ("tie groups of size s", "documents, size ≥ s"), strict=True
         ):
             heights = np.concatenate([stairs.get_data().values for stairs in axes.patches])
             positive = heights[heights > 0]
             logarithmic = positive.max() > 50 * positive.min()
-            axes.set(title=title, xlabel="size s", yscale="log" if logarithmic else "linear")
-            axes.set_xscale("linear" if largest <= _LINEAR else "log")
+            axes.set(title=title, xlabel="size s", xscale=scale)
+            axes.set_yscale("log" if logarithmic else "linear")
             axes.set_ylim(bottom=positive.min() / 2 if logarithmic else 0)
             axes.set_xlim(left=0.5)
             axes.minorticks_off()
@@ -73,8 +70,6 @@ def tie_sizes(runs: Mapping[str, GroupSizes], *, width: str | float = "column") 
     )
     caption = (
         "Sizes s of tie groups: documents of one query with exactly equal scores. Left: number "
-        "of groups"
-        + ("" if largest <= _LINEAR else " (bins 1, 2, 3–4, 5–8 and so on)")
-        + f"; right: number of documents in groups of at least s. {described}."
+        f"of groups{bins}; right: number of documents in groups of at least s. {described}."
     )
     return Plot(figure, caption)

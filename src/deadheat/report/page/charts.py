@@ -35,16 +35,16 @@ def interval_plot(
         for i, (name, s) in enumerate(systems.items())
         if measure in s
     ]
-    axis = _axis(summary for _, summary, _ in rows)
+    rows.sort(key=lambda row: -row[1].expected)
     ranks = {}
     if comparison is not None:
-        ranking = comparison.ranking.filter(pl.col("measure") == measure)
-        for row in ranking.select("system", "best_rank", "worst_rank").iter_rows():
-            ranks[row[0]] = texts("ranks", *row[1:]).fraction
-    rows.sort(key=lambda row: -row[1].expected)
+        ranking = comparison.ranking.filter(measure=measure)
+        places = ranking.select("system", "best_rank", "worst_rank").iter_rows()
+        ranks = {system: texts("ranks", *ends).fraction for system, *ends in places}
+    axis = _axis(summary for _, summary, _ in rows)
     ticks = _ticks(axis)
-    places = [axis.place(value) for value, _ in ticks]
-    return {"rows": rows, "axis": axis, "ticks": ticks, "places": places, "ranks": ranks}
+    grid = [axis.place(value) for value, _ in ticks]
+    return {"rows": rows, "axis": axis, "ticks": ticks, "grid": grid, "ranks": ranks}
 
 
 def curve_plot(systems: Summaries, measures: Sequence[Measure]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.output import utf8
-from deadheat._internal.remarks import Remark, counted, lines, note
+from deadheat._internal.remarks import counted, lines, note
 from deadheat.comparison import VERDICTS, Comparison
 from deadheat.engines import Progress
 from deadheat.errors import InputError
@@ -17,7 +17,7 @@ from deadheat.report.families import cutoff_families
 from deadheat.report.findings import describe_systems
 from deadheat.report.page.cells import PageTable, Texts, page_table, texts
 from deadheat.report.page.charts import curve_plot, height, interval_plot
-from deadheat.report.page.collection import Collection, System, number_repeated
+from deadheat.report.page.collection import Collection, number_repeated
 from deadheat.report.page.data import collection_data
 from deadheat.report.page.leading import leading_table, sort_by_first
 from deadheat.report.page.shell import as_json, write_page
@@ -88,7 +88,10 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     summaries = {name: {m: own[m] for m in shown if m in own} for name, own in every.items()}
     ranges = {name: own[shown[0]].range for name, own in every.items() if shown[0] in own}
     remarks = {
-        name: (*system.result.remarks, *_without_list(system))
+        name: [
+            *system.result.remarks,
+            *([] if system.run is not None else [note(f"no ranked lists: {system.no_run}")]),
+        ]
         for name, system in zip(collection.names, collection.systems, strict=True)
     }
     queries = len({query for result in results.values() for query in result.query_names})
@@ -165,8 +168,3 @@ def _origins(collection: Collection) -> dict[str, object]:
             for name, origin in origins.items()
         ],
     }
-
-
-def _without_list(system: System) -> list[Remark]:
-    """Return a note on why the ranked lists of a system are missing."""
-    return [] if system.run is not None else [note(f"no ranked lists: {system.no_run}")]
