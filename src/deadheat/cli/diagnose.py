@@ -67,5 +67,5 @@ def command(
     if out.style == "json":
         out.write(diagnosis.to_json())
     else:
-        parts = diagnosis.parts(percent=out.percent, details=details, width=out.columns)
+        parts = diagnosis.parts(details=details, width=out.columns)
         out.show(parts, "" if qrels else describe_diagnosis(diagnosis, path))

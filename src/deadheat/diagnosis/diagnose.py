@@ -128,7 +128,7 @@ class Diagnosis(Printable):
         return parts_of(self, **options)
 
     def _render(self, style: str, *, percent: bool = False, **options: Any) -> str:
-        return render(self.parts(percent=percent), style, percent=percent, width=96)
+        return render(self.parts(**options), style, percent=percent, width=96)
 
     def __repr__(self) -> str:
         """Return the share of tied documents in one line; `print` shows everything."""
@@ -211,12 +211,16 @@ def diagnose(
 
     groups, given = groups_of(candidates.scores), evaluate(candidates.scores)
     cutoffs = sorted({measure.cutoff for measure in parsed if measure.cutoff})
+    moved = given.per_query.filter(pl.col("range") > 0)
+    moved = moved.sort("range", descending=True, maintain_order=True)
     what_if = round_all(candidates.scores, given, evaluate, tolerance)
     effect = Effect(
         queries=len(lists.query_ids),
         tolerance=tolerance,
         judged={k: float((Judged @ k).views(groups)[0].mean()) for k in cutoffs or [TOP]},
-        worst_queries=_worst_queries(given, worst),
+        worst_queries=[
+            row for name in given for row in moved.filter(measure=name).head(worst).to_dicts()
+        ],
         what_if=what_if,
         enough=coarsest_enough(what_if),
         scales=on_scales(candidates.scores, given, evaluate, tolerance, diagnosis.scale, scales),
@@ -276,14 +280,3 @@ def _describe(run: RunLike, settings: EvalSettings) -> tuple[Diagnosis, Run]:
         remarks=tuple(rounding),
     )
     return diagnosis, candidates
-
-
-def _worst_queries(result: Result, most: int) -> list[dict[str, object]]:
-    """Return per measure the queries with the largest range above 0."""
-    moved = result.per_query.filter(pl.col("range") > 0)
-    by_range = moved.sort("range", descending=True, maintain_order=True)
-    return [
-        row
-        for measure in map(repr, result.views)
-        for row in by_range.filter(measure=measure).head(most).to_dicts()
-    ]

@@ -22,14 +22,12 @@ _WORST, _BEST, _RANGE, _BIAS = (VIEW_COLUMNS[view] for view in ("worst", "best",
 
 
 def parts_of(
-    diagnosis: Diagnosis, *, percent: bool = False, details: bool = False, width: int | None = None
+    diagnosis: Diagnosis, *, details: bool = False, width: int | None = None
 ) -> list[str | Table]:
     """Return the sentences and tables of a diagnosis for `deadheat.tables.render`.
 
     Parameters
     ----------
-    percent
-        Whether numbers in sentences are in percent; use the same value for the tables.
     details
         Whether to include all measures and all formats. Default: only the measure that ties move
         most.
@@ -43,7 +41,7 @@ def parts_of(
         "\n".join(_facts(anatomy)),
         "\n".join(_grids(diagnosis)),
         *([] if origins is None else [_origins(origins)]),
-        *([] if effect is None else _effect(effect, percent, details)),
+        *([] if effect is None else _effect(effect, details)),
         *(["\n".join(diagnosis.notes)] if diagnosis.notes else []),
     ]
 
@@ -99,16 +97,16 @@ def _origins(origins: Origins) -> str:
     )
 
 
-def _effect(effect: Effect, percent: bool, details: bool) -> Iterator[str | Table]:
+def _effect(effect: Effect, details: bool) -> Iterator[str | Table]:
     as_given = [row for row in effect.what_if if row.how == "as given"]
     most_moved = max(as_given, key=lambda row: row.range)
     shown = [row.measure for row in (as_given if details else [most_moved])]
-    within = f"{100 * effect.tolerance:g} points" if percent else f"{effect.tolerance:g}"
 
     def enough(what: str, found: Mapping[str, Sequence[str]]) -> str:
         """Return a line per measure on the coarsest formats or scales that are enough."""
         return "\n".join(
-            f"Coarsest {what} enough for {measure} ± {within}: {', '.join(coarsest) or 'none'}."
+            f"Coarsest {what} enough for {measure} ± {effect.tolerance:g}: "
+            f"{', '.join(coarsest) or 'none'}."
             for measure, coarsest in found.items()
         )
 
