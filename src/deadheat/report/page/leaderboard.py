@@ -18,7 +18,7 @@ from deadheat.errors import InputError
 from deadheat.report.findings import describe_leaderboard
 from deadheat.report.page.cells import PageTable, page_table
 from deadheat.report.page.leading import leading_table, sort_by_first
-from deadheat.report.page.shell import as_json, write_page
+from deadheat.report.page.shell import write_page
 from deadheat.tables import Table
 
 _BARS = {
@@ -39,7 +39,7 @@ def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
         styles=("page.css", "leaderboard.css"),
         scripts=("page.js", "tables.js", "leaderboard.js"),
         boards=shown,
-        copies=as_json([board["leading"].pop("copies") for board in shown]),
+        copies=[board["leading"]["copies"] for board in shown],
     )
 
 

@@ -20,7 +20,7 @@ from deadheat.report.page.charts import curve_plot, height, interval_plot
 from deadheat.report.page.collection import Collection, number_repeated
 from deadheat.report.page.data import collection_data
 from deadheat.report.page.leading import leading_table, sort_by_first
-from deadheat.report.page.shell import as_json, write_page
+from deadheat.report.page.shell import write_page
 from deadheat.tables import DIGITS, Column, Table
 
 _MANY_SYSTEMS = 20
@@ -64,7 +64,7 @@ def render_page(
         found = collection_data(collection, systems, top, measures, progress)
         static.append({**content, "name": name})
         data.append({**found, "name": name, "first": content["first"]})
-    copies = [content["leading"].pop("copies") for content in static]
+    copies = [content["leading"]["copies"] for content in static]
     return write_page(
         "report.html",
         title=title,
@@ -77,7 +77,7 @@ def render_page(
         has_curves=any(content["curves"] for content in static),
         has_budget=any(content["budget"] for content in static),
         top=top,
-        data=as_json({"collections": data, "copies": copies, "digits": DIGITS}),
+        data={"collections": data, "copies": copies, "digits": DIGITS},
     )
 
 
@@ -85,7 +85,6 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     """Return the values of the template for a collection."""
     results, comparison = collection.results, collection.comparison
     every = sort_by_first({name: dict(result) for name, result in results.items()}, shown)
-    summaries = {name: {m: own[m] for m in shown if m in own} for name, own in every.items()}
     ranges = {name: own[shown[0]].range for name, own in every.items() if shown[0] in own}
     remarks = {
         name: [
@@ -113,7 +112,7 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
         "finding": Texts(*findings),
         "rules": list(dict.fromkeys(result.rule for result in results.values())),
         "intervals": {m: interval_plot(every, m, comparison) for m in shown},
-        "leading": leading_table(summaries, shown),
+        "leading": leading_table(every, shown),
         "numbers": _numbers({name: results[name] for name in every}, shown),
         "curves": curves,
         "pairs": {m: _pairs(comparison, m) for m in shown},

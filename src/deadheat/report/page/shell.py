@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -36,6 +35,8 @@ def write_page(
         lstrip_blocks=True,
         loader=jinja2.FunctionLoader(_file),
     )
+    compact = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+    environment.policies["json.dumps_kwargs"] = compact
     page: str = environment.get_template(template).render(
         title=title,
         version=own_version(),
@@ -53,12 +54,6 @@ def is_page(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return b'<meta name="generator" content="deadheat' in file.read(1000)
-
-
-def as_json(data: object) -> str:
-    """Write JSON that is safe inside a script element."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _file(name: str) -> str:
