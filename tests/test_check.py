@@ -36,7 +36,7 @@ def random_scores(size: int = 40) -> np.ndarray:
 CAUSES = {
     "grid": (FORMATS["bf16"].round(random_scores()), "BF16", "if a BF16 model"),
     "decimals": (np.round(random_scores(400) * 50, 1), "1 decimal", "write all digits"),
-    "few values": (np.floor(random_scores() * 5), "5 distinct scores", "finer scores"),
+    "few values": (np.floor(random_scores() * 5), "5 values", "finer scores"),
     "logits": (
         score(
             "sigmoid",

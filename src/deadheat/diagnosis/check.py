@@ -77,15 +77,6 @@ class Finding(NamedTuple):
 
 
 NOTHING = Finding("nothing to do")
-_SATURATED = "probabilities near 1 are too coarse even in FP32"
-_HEAD = "the last layer makes them: its {format} logits are already tied"
-_REMOVED_BY = {
-    "hps": Finding("the scoring function in {format} makes them", "scoring"),
-    "head": Finding(_HEAD, "head"),
-    "hps-logit": Finding(_SATURATED, "saturation"),
-    "head-logit": Finding(f"{_HEAD}, and {_SATURATED}", "head"),
-}
-"""Cause of the ties that a regime removes."""
 
 
 @dataclass(frozen=True)
@@ -226,13 +217,16 @@ def _writer(scale: float) -> Callable[[float], str]:
 
 
 def percent(part: int, whole: int) -> str:
-    """Format a share as percent, with three digits if it is close to 0 or 100 %.
+    """Format a share as percent, with one decimal if it is close to 0 or 100 %.
 
     >>> percent(2, 3), percent(1, 250), percent(0, 5), percent(999, 1000)
     ('67 %', '0.4 %', '0 %', '99.9 %')
     """
     share = 100 * part / whole
-    return f"{share:.0f} %" if 1 <= share <= 99 else f"{share:.3g} %"
+    if 0 < share < 0.1:
+        return "< 0.1 %"
+    edge = 0 < share < 1 or 99 < share < 100
+    return f"{min(share, 99.9):.1f} %" if edge else f"{share:.0f} %"
 
 
 def report_expectation(summary: Summary) -> str:
@@ -305,6 +299,7 @@ def check_regimes(
     model_dtype: str,
     how: str,
     cost: Mapping[str, float],
+    sampled: bool = False,
 ) -> Check:
     """Find effect, cause and remedy from the scores of a model under every regime.
 
@@ -322,6 +317,8 @@ def check_regimes(
         Description of the code that scores in `now`, and the number of queries.
     cost
         Per regime: the time that it adds, as a share of the forward pass.
+    sampled
+        Whether the dataset has more queries than were used.
     """
     given = regimes[now]
     summary, format = most_moved(given.result.values()), model_dtype.upper()
@@ -335,6 +332,8 @@ def check_regimes(
     if not summary.range:
         unmoved = f"{tied}, but no order of them changes a value" if given.tied else "no ties"
         cause = Finding(f"{unmoved}; the model ran in {format}")
+        if sampled and given.tied:
+            remedy = Finding("nothing to do for these queries; check more with --samples")
     elif chosen != now:
         measured = left.result[summary.measure]
         write = _writer(measured.range or 0.001)
@@ -343,8 +342,8 @@ def check_regimes(
         after += f" ({copies})" if left.duplicates else ""
         after += f", {summary.measure} {value}"
         after += f", forward pass + {100 * cost[chosen]:.1f} %" if chosen in cost else ""
-        text, kind = _REMOVED_BY[chosen]
-        cause = Finding(f"{tied}; {text.format(format=format)}", kind)
+        text, kind = _explain_regimes(ranges, chosen, format)
+        cause = Finding(f"{tied}; {text}", kind)
         remedy = Finding(f"{REMEDIES[chosen]}; {after}", chosen)
     elif left.duplicates >= MAIN * left.tied:
         cause = Finding(f"{tied}, {copies}; the model ran in {format}", "duplicates")
@@ -357,17 +356,33 @@ def check_regimes(
     return Check(name, effect, *cause, *remedy, given.result, dict(regimes), now)
 
 
+def _explain_regimes(ranges: Mapping[str, float], chosen: str, format: str) -> Finding:
+    """Return the step that made the ties which a regime removes."""
+    if chosen == "hps":
+        return Finding(f"the scoring function in {format} makes them", "scoring")
+    saturated = "probabilities near 1 are too coarse even in FP32"
+    by_logit = chosen.endswith("-logit")
+    if chosen == "hps-logit" or (by_logit and ranges.get("head", 0) >= ranges.get("hps", 0)):
+        return Finding(saturated, "saturation")
+    layer = f"the last layer makes them: its {format} logits are already tied"
+    return Finding(f"{layer}, and {saturated}" if by_logit else layer, "head")
+
+
 def find_cause(diagnosis: Diagnosis) -> Finding:
     """Find the cause of the ties in the scores alone."""
     grid, logits, anatomy = diagnosis.grid, diagnosis.logit_grid, diagnosis.anatomy
+    scale = diagnosis.scale
     main = {cause.name for cause in diagnosis.causes if cause.documents >= MAIN * anatomy.tied}
     format, decimals = _float_grid(diagnosis), grid.name.partition(" ")[0]
     is_full = grid.name.startswith(("fp32", "fp64"))
     full = f"full {grid.name[:4].upper()} numbers" if is_full else f"numbers of {grid.name}"
     if "fused ranks" in main:
         return Finding("most scores are sums of 1 / (60 + rank)", "fused ranks")
+    if scale is not None:
+        ends = f"from {scale.lowest:g} to {scale.highest:g} in steps of {scale.step:g}"
+        return Finding(f"all scores are among {scale.used} values {ends}", "few values")
     few = Finding(f"the run has only {counted(grid.distinct, 'distinct score')}", "few values")
-    if diagnosis.scale is not None or grid.not_excluded:
+    if grid.not_excluded:
         return few
     if anatomy.saturated >= MAIN * anatomy.tied and not format:
         text = "at least half of these are above 0.9999, where probabilities saturate"

@@ -154,7 +154,8 @@ def check(
             tied=int(sizes.size[sizes.size > 1].sum()),
             duplicates=int((alike > 1).sum()),
         )
-    used = f"{len(dataset.queries):,} of {of:,}" if of > len(dataset.queries) else f"{of:,}"
+    sampled = of > len(dataset.queries)
+    used = f"{len(dataset.queries):,} of {of:,}" if sampled else f"{of:,}"
     return check_regimes(
         ran.name,
         regimes,
@@ -162,6 +163,7 @@ def check(
         model_dtype=ran.model_dtype,
         how=f"{ran.how} ({now}), {used} queries",
         cost=ran.cost,
+        sampled=sampled,
     )
 
 
