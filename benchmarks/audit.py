@@ -220,7 +220,7 @@ def describe_board(board: Board, own: dh.Leaderboard, images: Path) -> str:
     return SECTION.format(
         name=board.name,
         about=board.about,
-        finding=finding[0].upper() + finding[1:],
+        finding=finding,
         runs=len(own.entries),
         queries=own.rows["queries"].max(),
         published=own.summary["published"].sum(),

@@ -365,10 +365,10 @@ def test_an_unknown_definition_is_shown_everywhere(folder, judgements, runs):
     row = next(line for line in text.splitlines() if line.startswith("│ nDCG@5"))
     assert [cell.strip() for cell in row.split("│")].count("–") >= 3  # reversed, errors, τ
     assert "definition unknown" in text
-    assert "the definition of the published nDCG@5 is unknown: 0 of 4" in text.splitlines()[-1]
+    assert "The definition of the published nDCG@5 is unknown: 0 of 4" in text.splitlines()[-1]
     run(*base, "-o", "page.html")
     page = Path("page.html").read_text(encoding="utf-8")
-    assert "the definition of the published nDCG@5 is unknown: 0 of 4" in page
+    assert "The definition of the published nDCG@5 is unknown: 0 of 4" in page
     assert "is published above" not in page.replace("in MAP (", "")
     data = json.loads(run(*base, "--format", "json").stdout)
     assert data["summary"][0]["reversed"] is None
@@ -963,7 +963,7 @@ def test_the_last_line_says_what_ties_leave_open(folder):
     board = quiet(dh.leaderboard)("qrels", "runs", published="board.csv")
     widest = board.rows.sort(board.rows["worst_rank"] - board.rows["best_rank"])[-1]
     last = run("qrels", "runs", "--published", "board.csv").stdout.splitlines()[-1]
-    assert last.startswith("board.csv: ties allow ")
+    assert last.startswith("board.csv: Ties allow ")
     assert f"any rank from {widest['best_rank'][0]} to {widest['worst_rank'][0]} in" in last
     written = run("qrels", "runs", "--published", "board.csv", "-o", "board.html")
     assert written.stdout.splitlines() == [last]

@@ -84,7 +84,7 @@ def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | Non
 def describe_leaderboard(board: Leaderboard) -> str:
     """Describe the first decision error, the widest interval of ranks, and contested places."""
     said = [
-        f"the definition of the published {row['measure']} is unknown: {row['met']} of "
+        f"The definition of the published {row['measure']} is unknown: {row['met']} of "
         f"{row['published']} numbers are met."
         for row in board.unknown_definitions
     ]
@@ -94,17 +94,15 @@ def describe_leaderboard(board: Leaderboard) -> str:
         said.append(f"{board.decision_errors[0]}{others}.")
     width = pl.col("worst_rank") - pl.col("best_rank")
     most = board.rows.sort(width, descending=True, maintain_order=True).row(0, named=True)
-    contested = [winner for winner in board.winners if winner.contested]
-    places = counted(len(contested), "first place") if contested else "no first place"
+    contested = sum(winner.contested for winner in board.winners)
     if most["best_rank"] == most["worst_rank"]:
-        said.append("ties change no rank.")
+        said.append("Ties change no rank.")
     else:
         said.append(
-            f"ties allow {most['run']} any rank from {most['best_rank']} to "
-            f"{most['worst_rank']} in {most['measure']}, and can change {places}."
+            f"Ties allow {most['run']} any rank from {most['best_rank']} to {most['worst_rank']} "
+            f"in {most['measure']}, and can change {counted(contested, 'first place')}."
         )
-    first, *rest = said
-    return " ".join([f"{board.name}: {first}", *(text[0].upper() + text[1:] for text in rest)])
+    return f"{board.name}: {' '.join(said)}"
 
 
 def most_moved(
