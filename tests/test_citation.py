@@ -42,7 +42,7 @@ def test_sentences_have_the_values_and_their_interval(folder):
         "tied_50% reaches Recall@2 0.8750 [0.7500, 1.0000] and MRR 0.7500 on 2 queries: the "
         f"mean over all orders of tied documents, with [worst, best] {CITED}."
     ) in text
-    assert "sharp reaches Recall@2 1.0000 and MRR 0.7500 on 2 queries; no tie moves these" in text
+    assert "sharp reaches Recall@2 1.0000 and MRR 0.7500 on 2 queries; ties move no value." in text
     text = cite("tied_50%", "-m", "Recall@2", "--percent").stdout
     assert "tied_50% reaches Recall@2 87.50 [75.00, 100.00] on 2 queries" in text
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from deadheat._internal.packages import own_version
 from deadheat._internal.remarks import counted_range, lines
-from deadheat.evaluation import Result, name_results, results_table
+from deadheat.evaluation import Result, Summary, name_results, results_table
 from deadheat.settings import QUERY_POLICIES
 from deadheat.tables import Heading, Prose, Table, Verbatim, number, render
 
@@ -82,18 +82,16 @@ def _cite() -> str:
 
 
 def _sentence(label: str, result: Result, percent: bool) -> Prose:
-    values = []
-    for summary in result.values():
-        expected, worst, best = (
-            number(value, percent=percent)
-            for value in (summary.expected, summary.worst, summary.best)
-        )
-        ends = f" [{worst}, {best}]" if summary.range else ""
-        values.append(f"{summary.measure} {expected}{ends}")
-    listed = " and ".join([", ".join(values[:-1]), values[-1]] if values[1:] else values)
+    def write(summary: Summary) -> str:
+        ends = [number(end, percent=percent) for end in (summary.worst, summary.best)]
+        interval = f" [{', '.join(ends)}]" if summary.range else ""
+        return f"{summary.measure} {number(summary.expected, percent=percent)}{interval}"
+
+    *values, last = map(write, result.values())
+    listed = f"{', '.join(values)} and {last}" if values else last
     reached = f"{label} reaches {listed} on {_queries([result])}"
     if not any(summary.range for summary in result.values()):
-        return Prose(f"{reached}; no tie moves {'these values' if values[1:] else 'this value'}.")
+        return Prose(f"{reached}; ties move no value.")
     return Prose(
         f"{reached}: the mean over all orders of tied documents, with [worst, best] {_cite()}."
     )
