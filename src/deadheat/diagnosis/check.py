@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,8 +37,6 @@ MAIN = 0.5
 """A cause is the main cause if it explains this share of the tied documents."""
 FEW = 10
 """A run with this many documents per distinct score has few values."""
-MOST_DECIMALS = 8
-"""Scores with more decimals than this were not rounded for a file."""
 _FLOAT_GRIDS = {"bf16": "a BF16", "fp16": "an FP16", "fp8_e4m3": "an FP8", "fp8_e5m2": "an FP8"}
 _FP32 = "model = deadheat.high_precision(model)"
 _LOGIT = 'model = deadheat.high_precision(model, scores="logit")'
@@ -373,7 +372,7 @@ def find_cause(diagnosis: Diagnosis) -> Finding:
     grid, logits, anatomy = diagnosis.grid, diagnosis.logit_grid, diagnosis.anatomy
     scale = diagnosis.scale
     main = {cause.name for cause in diagnosis.causes if cause.documents >= MAIN * anatomy.tied}
-    format, decimals = _float_grid(diagnosis), grid.name.partition(" ")[0]
+    format = _float_grid(diagnosis)
     is_full = grid.name.startswith(("fp32", "fp64"))
     full = f"full {grid.name[:4].upper()} numbers" if is_full else f"numbers of {grid.name}"
     if "fused ranks" in main:
@@ -402,7 +401,7 @@ def find_cause(diagnosis: Diagnosis) -> Finding:
         return Finding("they form large groups far from other scores", "plateaus")
     if grid.name == "integer":
         return Finding("all scores are whole numbers", "whole numbers")
-    if decimals.isdigit() and int(decimals) <= MOST_DECIMALS:
+    if re.fullmatch("[1-8] decimals?", grid.name):  # scores with more were not rounded for a file
         return Finding(f"all scores have at most {grid.name}", "decimals")
     return Finding(f"the scores are {full}, with no sign of coarser rounding", "equal scores")
 

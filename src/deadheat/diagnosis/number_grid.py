@@ -212,12 +212,11 @@ def _test_logits(name: str, scores: Values, step: Values) -> NumberGrid | None:
     """Return the result of the test of one grid of logits, or None without enough evidence."""
     logits = np.log(scores) - np.log1p(-scores)
     if name in _LOGIT_UNITS:
-        what, unit = f"multiples of {name}", _LOGIT_UNITS[name]
-        grid, spacing = np.rint(logits / unit) * unit, np.full(len(logits), unit)
+        what, spacing = f"multiples of {name}", np.float64(_LOGIT_UNITS[name])
+        grid = np.rint(logits / spacing) * spacing
     else:
-        what, format = f"values of {name}", FORMATS[name]
-        grid = format.round(logits).astype(np.float64)
-        spacing = _spacing(np.abs(grid), format.dtype)
+        what, grid = f"values of {name}", FORMATS[name].round(logits).astype(np.float64)
+        spacing = _spacing(np.abs(grid), FORMATS[name].dtype)
     # A computed sigmoid may be wrong by one or two units of its last place; so may its inverse.
     slack = 2.5 * step
     chance = np.minimum(2 * slack / np.maximum(scores * (1 - scores) * spacing, 1e-300), 1)

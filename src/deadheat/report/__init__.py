@@ -9,6 +9,5 @@ from deadheat.report.findings import (
     describe_leaderboard as describe_leaderboard,
     describe_systems as describe_systems,
     most_moved as most_moved,
-    points as points,
 )
 from deadheat.report.writing import write_report as write_report

@@ -145,10 +145,9 @@ def overlapping(systems: list[Summary]) -> list[list[int]]:
     Intervals that overlap pairwise have a common point, and the start of one of them is such a
     point. So it is enough to test the starts.
     """
-    points = [system.worst for system in systems]
     sets = {
-        frozenset(i for i, system in enumerate(systems) if system.worst <= point <= system.best)
-        for point in points
+        frozenset(i for i, own in enumerate(systems) if own.worst <= start.worst <= own.best)
+        for start in systems
     }
     largest = [s for s in sets if len(s) > 1 and not any(s < other for other in sets)]
     return sorted(map(sorted, largest))
