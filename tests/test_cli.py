@@ -543,7 +543,7 @@ def test_a_run_by_another_name(folder):
 
 def test_a_diagnosis_takes_judgements_first_or_by_name(folder):
     first = run("diagnose", "q", "r", "-m", "MRR", "--enough-within", "0.5").stdout
-    assert "± 0.5 here" in first
+    assert "MRR ± 0.5: " in first
     named = run("diagnose", "--qrels", "q", "r", "-m", "MRR", "--enough-within", "0.5")
     assert named.stdout == first
     assert "swapped" in run("diagnose", "r", "q", "-m", "MRR", status=2).stderr

@@ -85,5 +85,5 @@ def test_loading_with_bm25_candidates(tmp_path: Path) -> None:
 
 def test_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(MissingPackageError, match=r"BM25 .* 'bm25s': .*pip install .*torch>="):
+    with pytest.raises(MissingPackageError, match=r"BM25 .* 'bm25s': .*pip install .*\[models\]"):
         load_dataset(write_flat(tmp_path), candidates="bm25")

@@ -159,7 +159,7 @@ def test_the_users_settings_change_nothing_and_are_not_changed(tmp_path):
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingPackageError, match=r"pip install .*matplotlib>="):
+    with pytest.raises(MissingPackageError, match=r"pip install .*\[plots\]"):
         drawn_list(QRELS, RUN, "q")
 
 

@@ -151,7 +151,7 @@ def test_the_command_check_accepts_a_base_and_a_prompt(base, adapter, tmp_path):
 
 def test_without_peft_the_message_names_the_extra(adapter, monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(MissingPackageError, match=r"pip install .*torch>="):
+    with pytest.raises(MissingPackageError, match=r"pip install .*\[models\]"):
         load(adapter, prompt=PROMPT)
 
 

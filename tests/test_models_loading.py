@@ -314,5 +314,5 @@ def test_a_dtype_the_device_cannot_compute_in(reranker, monkeypatch):
 @pytest.mark.parametrize("package", ["torch", "transformers", "sentence_transformers"])
 def test_a_missing_package_is_named(reranker, encoder, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingPackageError, match=rf"'{package}': .*pip install .*torch>="):
+    with pytest.raises(MissingPackageError, match=rf"'{package}': .*pip install .*\[models\]'"):
         load(encoder if package == "sentence_transformers" else reranker)

@@ -292,7 +292,7 @@ class TestScore:
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
         assert resolve_backend() == "numpy"
         assert score("sigmoid", regime="native", model_dtype="bf16", logits=[0.0]) == 0.5
-        with pytest.raises(MissingPackageError, match=r"'torch': .*pip install .*torch>="):
+        with pytest.raises(MissingPackageError, match=r"'torch': .*pip install .*\[models\]"):
             score("sigmoid", regime="native", model_dtype="bf16", logits=[0.0], backend="torch")
 
 

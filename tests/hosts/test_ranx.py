@@ -231,7 +231,7 @@ def test_without_ranx_the_extra_is_named(monkeypatch):
 
     monkeypatch.setattr(packages, "requires", lambda _: ['ranx<0.4,>=0.3.20; extra == "ranx"'])
     monkeypatch.setattr(packages, "version", absent)
-    with pytest.raises(dh.MissingPackageError, match=r"'ranx': pip install .*ranx"):
+    with pytest.raises(dh.MissingPackageError, match=r"'ranx': .*\[ranx\]"):
         drop_in.evaluate(QRELS, RUN, "mrr")
     monkeypatch.setattr(packages, "version", lambda _: "0.2.13")
     with pytest.raises(dh.InputError, match=r"supports ranx <0.4,>=0.3.20, but 0.2.13 is"):

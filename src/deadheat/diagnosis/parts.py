@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from deadheat.diagnosis.origins import Origins
 
 _MEASURE = Column("measure", "name")
-_ENOUGH = Column("enough", "flag")
-_WORST, _BEST, _RANGE, _BIAS = (VIEW_COLUMNS[view] for view in ("worst", "best", "range", "bias"))
+_FORMAT, _LEVELS = Column("format", "name"), Column("levels", "count")
+_HOW, _CHANGE = Column("how", "name", title="scores"), Column("change", "signed")
+_BOUND, _ENOUGH = Column("bound", title="range\nat most"), Column("enough", "flag")
+_EXPECTED, _RANGE, _BIAS = (VIEW_COLUMNS[view] for view in ("expected", "range", "bias"))
 
 
 def parts_of(
@@ -117,20 +119,15 @@ def _effect(effect: Effect, details: bool) -> Iterator[str | Table]:
 
     judged = ", ".join(f"{share:.1%} of the first {k}" for k, share in effect.judged.items())
     yield f"Judged documents, in expectation: {judged}."
-    expected = VIEW_COLUMNS["expected"]
     if effect.worst_queries:
-        query = Column("query_id", "name", title="query")
-        columns = (_MEASURE, query, expected, _WORST, _BEST, _RANGE, _BIAS)
+        columns = (_MEASURE, Column("query_id", "name", title="query"), *VIEW_COLUMNS.values())
         yield table(effect.worst_queries, "Queries of the largest range", *columns)
     if details:
-        change = Column("change", "signed")
-        columns = (_MEASURE, Column("format", "name"), expected, change, _RANGE, _BIAS, _ENOUGH)
+        columns = (_MEASURE, _FORMAT, _EXPECTED, _CHANGE, _RANGE, _BIAS, _ENOUGH)
         yield table(list(map(vars, effect.what_if)), "What if the scores were rounded", *columns)
     yield enough("formats", effect.enough)
     if effect.scales:
-        levels, how = Column("levels", "count"), Column("how", "name", title="scores")
-        bound = Column("bound", title="range\nat most")
-        columns = (_MEASURE, levels, how, expected, _RANGE, bound, _ENOUGH)
+        columns = (_MEASURE, _LEVELS, _HOW, _EXPECTED, _RANGE, _BOUND, _ENOUGH)
         yield table(list(map(vars, effect.scales)), "How fine must the scale be?", *columns)
         scales = [row.format for row in effect.scales]
         yield enough("scale", coarsest_enough(effect.scales[::-1], [scales]))

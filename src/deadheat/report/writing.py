@@ -53,18 +53,19 @@ def write_report(
         raise InputError("there is no result to report; give at least one")
     if (qrels is None) != (runs is None):
         raise InputError("ranked lists need both qrels and runs; give both or none")
-    sources = {} if runs is None else runs
-    if not isinstance(sources, Mapping):
-        if len(sources) != len(named):
-            raise InputError(f"{len(named)} results, but {len(sources)} runs; give one for each")
-        sources = dict(zip(named, sources, strict=True))
-    read = {name: read_run(run) for name, run in sources.items()}
+    given = runs if isinstance(runs, Mapping) else dict(zip(named, runs or (), strict=False))
+    if runs is not None and (len(runs) != len(named) or given.keys() != named.keys()):
+        raise InputError(
+            f"{len(named)} results, but {len(runs)} runs; give one for each, in the same order or "
+            "under the same names"
+        )
+    read = {name: read_run(run) for name, run in given.items()}
     systems = [System(own, {"system": name}, read.get(name)) for name, own in named.items()]
     judgements = None if qrels is None else read_qrels(qrels)
     about = systems[0].result.provenance.judgements or "results"
     collection = Collection(Path(about).name, systems, judgements)
-    compared, why_not = compare_if_possible(collection.results, collection.measures())
-    collection = replace(collection, comparison=compared, not_compared=why_not)
+    compared, reason = compare_if_possible(collection.results, collection.measures())
+    collection = replace(collection, comparison=compared, not_compared=reason)
     page = render_page([collection], title=title or ", ".join(list(named)[:3]))
     write_whole(target, page.encode())
     return target
