@@ -183,7 +183,7 @@ def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:
     found = [run.path for run in runs if run.label is None]
     if not named:
         return found
-    return named | {source.name: source.run for source in find_runs(found, without)}
+    return named | find_runs(found, without)
 
 
 def _columns(words: Sequence[str]) -> dict[str, str | None]:

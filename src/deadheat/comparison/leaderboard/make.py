@@ -113,13 +113,12 @@ def leaderboard(
         raise InputError(f"workers must be a whole number from 1, not {workers!r}")
     sources = run_sources(runs, without=(qrels, published))
     board = None
-    rows: dict[str, str] = {}
+    rows: dict[str, int] = {}
     remarks: list[Remark] = []
-    words: dict[str, dict[str, str | None]] = {}
+    words: dict[str, list[str | None]] = {}
     if published is not None:
         board = read_published(published, columns, name_column)
         words = {f"{name} (board)" if name in ROWS else name: x for name, x in board.words.items()}
-        board = replace(board, words=words)
         rows, remarks = match_runs(board, sources)
     if group is not None and group not in words:
         raise InputError(
@@ -141,7 +140,7 @@ def leaderboard(
             f"{source}: none of the runs that could be read has a published number; give the "
             "measures to evaluate (-m)"
         )
-    left = [source for source in sources if source.name not in plan.failures]
+    left = {name: run for name, run in sources.items() if name not in plan.failures}
     with_nan = {m: replace(own, nan=settings.nan) for m, own in plan.settings.items()}
     evaluate = partial(evaluate_entry, judgements=judgements, settings=with_nan)
     entries, failed = apply(evaluate, left, "evaluating")
@@ -149,7 +148,11 @@ def leaderboard(
     if not entries:
         first, why = next(iter(failures.items()))
         raise InputError(f"no run could be evaluated; {first}: {why}")
-    standings = [Standing(m, entries, board, rows, plan.columns.get(m)) for m in plan.settings]
+    listed = [rows.get(name, -1) for name in entries]
+    own_words = {name: [[*texts, None][row] for row in listed] for name, texts in words.items()}
+    standings = [
+        Standing(m, entries, listed, own_words, plan.columns.get(m)) for m in plan.settings
+    ]
     facts, errors = zip(*(standing.summarise(alpha) for standing in standings), strict=True)
     may_be_missing = ("published", "met", "reversed", "decision_errors")
     types = dict.fromkeys(may_be_missing, pl.Int64) | {"official": pl.String}

@@ -17,15 +17,14 @@ import numpy as np
 from deadheat._internal.remarks import Remark, note, warning
 from deadheat.comparison.leaderboard.entries import ApplyToRuns, read_parts
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
-from deadheat.comparison.leaderboard.sources import RunSource
 from deadheat.evaluation import DEFAULT_MEASURES, views_of
-from deadheat.formats import Judgements
+from deadheat.formats import Judgements, RunLike
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
 from deadheat.ties import Floats, MatchReport, build_groups, match_lists, prepare_scores
 
-ORDERS = ("id_desc", "id_asc", "input", "rank")
-"""Tie rules to try, most likely first; pytrec_eval's rule is id_desc on float32 scores."""
+ORDERS = ("input", "id_desc", "id_asc", "rank")
+"""Tie rules to try, the default first; pytrec_eval's rule is id_desc on float32 scores."""
 PRECISIONS = ((None, "float32"), ("fp16", "bf16"))
 """Score precisions to try; the second pair only if the first does not reproduce all numbers."""
 PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
@@ -148,18 +147,18 @@ def plan_given(
 
 def plan_found(
     board: PublishedBoard,
-    rows: Mapping[str, str],
+    rows: Mapping[str, int],
     asked: Sequence[Measure] | None,
-    sources: Sequence[RunSource],
+    runs: Mapping[str, RunLike],
     judgements: Judgements,
-    apply_to_runs: ApplyToRuns[Floats],
+    apply_to_runs: ApplyToRuns,
 ) -> Plan:
     """Return a plan that evaluates each measure under the rule found for its published column.
 
     Parameters
     ----------
     rows
-        A dict from the names of the runs to their names in the board.
+        A dict from the names of the runs to their rows in the board.
     apply_to_runs
         Function that applies a function to runs.
     """
@@ -172,7 +171,7 @@ def plan_found(
         if own:
             readings[column] = own
     measures = list(dict.fromkeys(measure for own in readings.values() for measure in own))
-    listed = [source for source in sources if source.name in rows]
+    listed = {name: run for name, run in runs.items() if name in rows}
     rules: list[FoundRule] = []
     failures: dict[str, str] = {}
     settings: list[EvalSettings] = []
@@ -185,10 +184,10 @@ def plan_found(
         failures |= failed
         if not found:
             break
-        listed = [source for source in listed if source.name in found]
+        listed = {name: listed[name] for name in found}
         means = {n: np.vstack([means[n], x]) if n in means else x for n, x in found.items()}
-        by_row = {rows[name]: own for name, own in means.items()}
-        rules = _choose_rules(readings, settings, measures, by_row)
+        aligned = {c.of([rows[name] for name in means]): own for c, own in readings.items()}
+        rules = _choose_rules(aligned, settings, measures, np.array(list(means.values())))
         if all(rule.met == rule.of for rule in rules):
             break
 
@@ -256,7 +255,7 @@ def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
 
 
 def _find_means(
-    source: RunSource,
+    source: RunLike,
     judgements: Judgements,
     measures: Sequence[Measure],
     precisions: Sequence[str | None],
@@ -266,103 +265,91 @@ def _find_means(
     They are NaN for the order by ranks if the run has no ranks.
     """
     with_judged = any(measure.needs_judged for measure in measures)
-    top_grade = float(judgements.grades.max(initial=0))
-    reports: dict[str, MatchReport] = {}
-    values: list[list[Floats]] = []
+    report, is_listed, parts = MatchReport(), [], []
     for own, run in read_parts(source, judgements, with_ranks=True):
-        lists = {}
-        for policy in QUERY_POLICIES:
-            lists[policy], report = match_lists(own, run, queries=policy, with_judged=with_judged)
-            reports[policy] = reports[policy] + report if policy in reports else report
-        of_part = []
-        for precision in precisions:
+        lists, found = match_lists(own, run, queries="all", with_judged=with_judged)
+        report += found
+        is_listed += [query in run.query_index for query in lists.query_ids]
+        part = np.full((len(precisions), len(ORDERS), len(measures), len(lists.query_ids)), np.nan)
+        for i, precision in enumerate(precisions):
             rounded, _ = prepare_scores(run, EvalSettings(score_dtype=precision, nan="last"))
-            for rule in ORDERS:
-                known: dict[tuple[str, ...], Floats] = {}  # policies often choose the same queries
-                for matched in lists.values():
-                    queries = tuple(matched.query_ids)
-                    if rule == "rank" and run.ranks is None:
-                        known[queries] = np.full((len(measures), len(queries)), np.nan)
-                    elif queries not in known:
-                        groups = build_groups(matched._replace(run=rounded), EvalSettings(rule))
-                        views = views_of(replace(groups, top_grade=top_grade), measures)
-                        known[queries] = np.array([views[m].oblivious for m in measures])
-                    of_part.append(known[queries])
-        values.append(of_part)
-    for report in reports.values():
-        report.check(judgements, run.source)
-    return np.array([np.hstack(parts).mean(axis=1) for parts in zip(*values, strict=True)])
+            for j, rule in enumerate(ORDERS):
+                if rule != "rank" or run.ranks is not None:
+                    groups = build_groups(lists._replace(run=rounded), EvalSettings(rule))
+                    part[i, j] = [views.oblivious for views in views_of(groups, measures).values()]
+        parts.append(part)
+    n_relevant = int(judgements.has_relevant.sum())
+    replace(report, counted=n_relevant).check(judgements, run.source)
+    values = np.concatenate(parts, axis=-1)
+    counted = {"judged": judgements.has_relevant, "intersection": is_listed, "all": None}
+    means = [
+        (values if counted[policy] is None else values.compress(counted[policy], axis=-1)).mean(-1)
+        for policy in QUERY_POLICIES
+    ]
+    return np.stack(means, axis=2).reshape(-1, len(measures))
 
 
 def _choose_rules(
     readings: Mapping[PublishedColumn, Sequence[Measure]],
     settings: Sequence[EvalSettings],
     measures: Sequence[Measure],
-    means: Mapping[str, Floats],
+    means: Floats,
 ) -> list[FoundRule]:
     """Choose for each column the rule that reproduces most of its numbers.
 
-    Among equally good rules, prefer the one that also fits most other columns, then the one with
-    most defaults. A variant of the measure is chosen only if it reproduces more numbers than the
+    Among equally good rules, prefer those that also fit most other columns, then the one that is
+    tried first. A variant of the measure is chosen only if it reproduces more numbers than the
     measure that the heading names.
 
     Parameters
     ----------
     readings
-        The variants of the measure of each column.
+        The variants of the measure of each column; the numbers of a column are those of the runs.
     means
-        Per name of the board: the means of a run, a row per setting, a column per measure.
+        Per run: its means, a row per setting, a column per measure.
     """
-    used = _distinct_settings(settings, means)
+    distinct = _find_distinct(settings, means)
+    settings, means = [settings[i] for i in distinct], means[:, distinct]
     found = []
-    shared = np.zeros(len(used), np.int64)
+    n_columns = np.zeros(len(settings), np.int64)
     for column, variants_of in readings.items():
-        cells = {row: cell for row, cell in column.cells.items() if row in means}
-        if not cells:
-            continue
-        at = np.ix_(used, [measures.index(measure) for measure in variants_of])
-        is_met = [abs(means[row][at] - c.value) <= c.tolerance for row, c in cells.items()]
-        met = np.sum(is_met, axis=0)
+        gaps = means[:, :, [measures.index(measure) for measure in variants_of]]
+        gaps = np.abs(gaps - column.values[:, None, None])
+        met = (gaps <= column.tolerances[:, None, None]).sum(axis=0)
         best = met.max(axis=1) == met.max()
-        if is_known(met.max(), len(cells)):
-            shared += best
-        found.append((column, variants_of, len(cells), met, best))
+        if of := int(np.isfinite(column.values).sum()):
+            found.append((column, variants_of, of, met, best))
+        if is_known(met.max(), of):
+            n_columns += best
     rules = []
     for column, variants_of, of, met, best in found:
-        good = np.flatnonzero(best)
-        candidates = good[shared[good] == shared[good].max()]
-        i = min(candidates, key=lambda i: _n_choices(settings[used[i]]))  # the first of these
+        candidates = np.flatnonzero(best & (n_columns == n_columns[best].max()))
+        i = candidates[0]
         j = int(met[i].argmax())
         rules.append(
             FoundRule(
                 column.name,
                 column.measure,
                 variants_of[j],
-                settings[used[i]],
+                settings[i],
                 int(met[i, j]),
                 of,
-                tuple(settings[used[k]] for k in candidates),
+                tuple(settings[k] for k in candidates),
             )
         )
     return rules
 
 
-def _n_choices(settings: EvalSettings) -> int:
-    """Count the aspects in which settings are not the defaults."""
-    return sum(getattr(settings, name) != getattr(EvalSettings, name) for name in ASPECTS)
-
-
-def _distinct_settings(settings: Sequence[EvalSettings], means: Mapping[str, Floats]) -> list[int]:
+def _find_distinct(settings: Sequence[EvalSettings], means: Floats) -> list[int]:
     """Return the indices of settings that can be computed and are not redundant.
 
     A choice of queries is redundant if it gives the same numbers as an earlier one. If every run
     has every judged query, all choices are the same.
     """
     policies: dict[str, Floats] = {}
-    values = np.array(list(means.values()))
     for policy in QUERY_POLICIES:
-        own = values[:, [setting.queries == policy for setting in settings]]
+        own = means[:, [setting.queries == policy for setting in settings]]
         if not any(np.array_equal(own, other, equal_nan=True) for other in policies.values()):
             policies[policy] = own
-    computed = ~np.isnan(values).all(axis=(0, 2))
+    computed = ~np.isnan(means).all(axis=(0, 2))
     return [i for i, s in enumerate(settings) if computed[i] and s.queries in policies]

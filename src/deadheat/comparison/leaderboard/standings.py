@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, some, warning
 from deadheat.comparison.leaderboard.entries import Entry
-from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
+from deadheat.comparison.leaderboard.published import PublishedColumn
 from deadheat.comparison.leaderboard.rules import describe, is_known
 from deadheat.comparison.statistics import (
     CLOSE,
@@ -128,7 +127,9 @@ class Standing:
     Parameters
     ----------
     rows
-        A dict from the names of the runs to their names in the board.
+        Per run: its row in the published board, −1 if there is none.
+    words
+        Columns of words of the board, in the order of the runs.
     column
         The published column of the measure.
     """
@@ -137,51 +138,52 @@ class Standing:
         self,
         measure: Measure,
         entries: Mapping[str, Entry],
-        board: PublishedBoard | None,
-        rows: Mapping[str, str],
+        rows: Sequence[int],
+        words: Mapping[str, Sequence[str | None]],
         column: PublishedColumn | None,
     ) -> None:
         results = [entry.results[measure] for entry in entries.values()]
         views = rank_columns([result[measure] for result in results], VIEWS)
-        published = {} if column is None else column.cells
-        listed = [rows.get(name, "") for name in entries]
-        cells = [published.get(name) for name in listed]
-        met = [c and c.met_by(x) for c, x in zip(cells, views["oblivious"].tolist(), strict=True)]
-        names, words = ([], {}) if board is None else (board.names, board.words)
+        missing = PublishedColumn("", measure, *np.full((3, len(rows)), np.nan))
+        published = missing if column is None else column.of(rows)
+        met = np.abs(views["oblivious"] - published.values) <= published.tolerances
         columns = {
             "measure": [repr(measure)] * len(entries),
             "run": list(entries),
-            **{word: [own.get(name) for name in listed] for word, own in words.items()},
-            "published": [c and c.value for c in cells],
-            "unit": [c and c.unit for c in cells],
+            **words,
+            "published": published.values,
+            "unit": published.units,
             "reproduced": met,
-            "published_rank": [c and c.rank(published.values()) for c in cells],
+            "published_rank": published.ranks,
             **views,
             "cut_lists": [entry.cut[measure] for entry in entries.values()],
             "grid": [entry.grid for entry in entries.values()],
             "queries": [len(result.query_ids) for result in results],
         }
-        types = {"published_rank": pl.Int64, "reproduced": pl.Boolean}
-        types |= {"published": pl.Float64, "unit": pl.Float64} | dict.fromkeys(words, pl.String)
+        types = dict.fromkeys(words, pl.String)
         self.measure = measure
         self.column = column
         self.views = views
-        self.runs = pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
+        stated = pl.when(pl.col("published").is_not_null())
+        self.runs = (
+            pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
+            .with_columns(stated.then(pl.col("reproduced", "published_rank")))
+            .cast({"published_rank": pl.Int64})
+        )
         """A row per run: the columns of `ROWS` and the columns of words."""
-        self.known = column is None or is_known(met.count(True), len(met) - met.count(None))
+        self.known = column is None or is_known(int(met.sum()), self.runs["published"].count())
         """Whether the definition of the published values is known: more than half of them are
         reproduced."""
-        self.official: Floats = views["oblivious"]
+        self.official: Floats = views["oblivious"] if column is None else published.values
         """The official values: the published ones, NaN if missing; else the oblivious values."""
         self.comparable = self.official
         """The official values that deadheat reproduces; NaN for others. A value that is not
         reproduced may differ from the expected value for other reasons than ties."""
         if column is not None:
-            self.official = np.array([c.value if c else np.nan for c in cells])
-            self.comparable = np.where([bool(m) and self.known for m in met], self.official, np.nan)
+            self.comparable = np.where(met & self.known, self.official, np.nan)
         self.outcomes = [Outcomes.of(result, measure) for result in results]
         """The distribution of the value of each run under random tie-breaking."""
-        places = np.array([names.index(name) if name in names else np.nan for name in listed])
+        places = np.where(np.less(rows, 0), np.inf, rows)
         order = np.lexsort((-views["expected"], places, -self.official))
         self.rows = self.runs[order.tolist()]
         """The rows of the runs in the official order."""
@@ -232,22 +234,16 @@ class Standing:
         """
         expected, oblivious = self.views["expected"], self.views["oblivious"]
         comparable = self.comparable
-        n_reversed = overlapping = undecided = oblivious_reversed = oblivious_errors = 0
-        errors: list[DecisionError] = []
-        pairs = list(combinations(range(len(expected)), 2))
-        for i, j in pairs:
-            order = sign(expected[i] - expected[j])
-            odds = duel(self.outcomes[i], self.outcomes[j], alpha, close=CLOSE)
-            decided = keeps_order(order, odds, alpha)
-            overlapping += odds.method != "certain"
-            undecided += not decided
-            if order * np.nan_to_num(comparable[i] - comparable[j]) < -TOLERANCE:
-                n_reversed += 1
-                if decided:
-                    errors.append(self._decision_error(*((i, j) if order < 0 else (j, i))))
-            if order * sign(oblivious[i] - oblivious[j]) < 0:
-                oblivious_reversed += 1
-                oblivious_errors += decided
+        i, j = np.triu_indices(len(expected), 1)
+        order = sign(expected[i] - expected[j])
+        systems = [self.outcomes[n] for n in i], [self.outcomes[n] for n in j]
+        odds = [duel(a, b, alpha, close=CLOSE) for a, b in zip(*systems, strict=True)]
+        decided = np.array([keeps_order(*pair, alpha) for pair in zip(order, odds, strict=True)], bool)
+        is_reversed = order * np.nan_to_num(comparable[i] - comparable[j]) < -TOLERANCE
+        oblivious_reversed = order * sign(oblivious[i] - oblivious[j]) < 0
+        wrong = is_reversed & decided
+        upper, lower = np.where(order < 0, (i, j), (j, i))[:, wrong]
+        errors = [self._decision_error(*pair) for pair in zip(upper, lower, strict=True)]
         is_published = self.column is not None
         used, width = ~np.isnan(comparable), self.views["range"]
         facts: dict[str, object] = {
@@ -257,13 +253,13 @@ class Standing:
             "published": self.runs["published"].count() if is_published else None,
             "met": self.runs["reproduced"].sum() if is_published else None,
             **{f"range_above_{x:g}": int((width > max(x, TOLERANCE)).sum()) for x in MOVED},
-            "pairs": len(pairs),
-            "reversed": n_reversed if self.known else None,
-            "overlapping": overlapping,
-            "undecided": undecided,
+            "pairs": len(order),
+            "reversed": int(is_reversed.sum()) if self.known else None,
+            "overlapping": sum(each.method != "certain" for each in odds),
+            "undecided": int((~decided).sum()),
             "decision_errors": len(errors) if self.known else None,
-            "oblivious_reversed": oblivious_reversed,
-            "oblivious_errors": oblivious_errors,
+            "oblivious_reversed": int(oblivious_reversed.sum()),
+            "oblivious_errors": int((oblivious_reversed & decided).sum()),
             **{
                 f"tau_official_{view}": _kendall_tau(comparable[used], self.views[view][used])
                 for view in ("expected", "best", "worst")
@@ -278,8 +274,8 @@ class Standing:
         expected = self.views["expected"].tolist()
         return DecisionError(
             repr(self.measure),
-            names[above],
-            names[below],
+            names[int(above)],
+            names[int(below)],
             (official[above], official[below]),
             (expected[above], expected[below]),
             1 + sum(value > official[above] + TOLERANCE for value in official),
