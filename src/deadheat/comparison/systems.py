@@ -20,7 +20,7 @@ from deadheat.comparison.align import (
     list_pairs,
     name_systems,
 )
-from deadheat.comparison.comparison import COLUMNS, FEW_SYSTEMS, TESTS, Comparison, Settings
+from deadheat.comparison.comparison import FEW_SYSTEMS, TESTS, Comparison, Settings
 from deadheat.comparison.statistics import (
     CLOSE,
     METHODS,
@@ -96,12 +96,6 @@ def compare(
     (0.25, 0.0, 0.5, 0.99609375, 'A is better')
     """
     settings = EvalSettings.from_options(options)
-    if isinstance(runs, Result):
-        raise InputError("give results as a list: compare([a, b])")
-    if _is_one_run(runs):
-        raise InputError(
-            "runs must be {name: run}; this looks like one run: compare(qrels, {name: run, …})"
-        )
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
         judgements = read_qrels(cast(QrelsLike, results_or_qrels))
@@ -123,14 +117,6 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
-
-
-def _is_one_run(runs: object) -> bool:
-    """Return whether the object is a run, or a dict of the documents of each query."""
-    if not isinstance(runs, Mapping):
-        return isinstance(runs, Run)
-    documents = next(iter(runs.values()), None)
-    return isinstance(documents, Mapping) and isinstance(next(iter(documents.values()), None), Real)
 
 
 def compare_results(
@@ -230,28 +216,35 @@ def _compare_pairs(
                 oblivious[n],
                 odds[n].a_wins,
                 odds[n].b_wins,
-                tests[1, n] if testable else None,
+                tests["p_corrected"][n] if testable else None,
                 settings.alpha,
                 error=odds[n].error,
                 identical=_are_identical(results[i].views[measure], results[j].views[measure]),
             )
             for n, (i, j) in enumerate(pairs)
         ]
-        columns = [
-            *zip(*names, strict=True),
-            [repr(measure)] * len(names),
-            verdicts,
-            difference,
-            list(map(math.hypot, views["std"][a], views["std"][b])),
-            lowest,
-            highest,
-            (sign(lowest) <= 0) & (sign(highest) >= 0),
-            *zip(*odds, strict=True),
-            oblivious,
-            sign(difference) * sign(oblivious) < 0,
-            *tests,
-        ]
-        frames.append(pl.DataFrame(dict(zip(COLUMNS, columns, strict=True))))
+        a_wins, b_wins, methods, errors = zip(*odds, strict=True)
+        frame = pl.DataFrame(
+            {
+                "a": [name for name, _ in names],
+                "b": [name for _, name in names],
+                "measure": [repr(measure)] * len(names),
+                "verdict": verdicts,
+                "difference": difference,
+                "std": list(map(math.hypot, views["std"][a], views["std"][b])),
+                "lowest": lowest,
+                "highest": highest,
+                "overlap": (sign(lowest) <= 0) & (sign(highest) >= 0),
+                "a_wins": a_wins,
+                "b_wins": b_wins,
+                "probability_method": methods,
+                "probability_error": errors,
+                "oblivious_difference": oblivious,
+                "reversed": sign(difference) * sign(oblivious) < 0,
+                **tests,
+            }
+        )
+        frames.append(frame)
         if progress is not None:
             progress("resampling", len(frames), len(measures))
     order = np.arange(len(measures) * len(names)).reshape(len(measures), -1).T.ravel()
@@ -264,13 +257,16 @@ def _are_identical(a: Views, b: Views) -> bool:
     return all(np.array_equal(getattr(a, view), getattr(b, view)) for view in views)
 
 
-def _test_pairs(values: list[Floats], pairs: significance.Pairs, settings: Settings) -> Floats:
-    """Return four rows: p-value, corrected p-value, interval start and end; NaN without a test.
+def _test_pairs(
+    values: list[Floats], pairs: significance.Pairs, settings: Settings
+) -> dict[str, Floats]:
+    """Return the p-values and query intervals of pairs; NaN without a test.
 
     `values` are the expected values of each system, per query.
     """
     if settings.test is None:
-        return np.full((4, len(pairs)), np.nan)
+        missing = np.full(len(pairs), np.nan)
+        return dict.fromkeys(("p_value", "p_corrected", "interval_low", "interval_high"), missing)
     table, resamples, seed = np.column_stack(values), settings.resamples, settings.seed
     own = significance.sign_flip_p_values(table, pairs, resamples, seed)
     if settings.test == "Tukey":
@@ -279,8 +275,8 @@ def _test_pairs(values: list[Floats], pairs: significance.Pairs, settings: Setti
         corrected = np.maximum(own, significance.tukey_p_values(table, pairs, resamples, seed))
     else:
         corrected = significance.holm(own)
-    intervals = significance.student_intervals(table, pairs, settings.alpha)
-    return np.vstack([own, corrected, intervals])
+    low, high = significance.student_intervals(table, pairs, settings.alpha)
+    return {"p_value": own, "p_corrected": corrected, "interval_low": low, "interval_high": high}
 
 
 def ranking(systems: dict[str, Result]) -> pl.DataFrame:

@@ -25,7 +25,7 @@ from deadheat.comparison.leaderboard.sources import (
     read_manifest,
     run_sources,
 )
-from deadheat.comparison.leaderboard.standings import ROWS, Standing
+from deadheat.comparison.leaderboard.standings import COLUMNS, Standing
 from deadheat.engines import Engine, Progress
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.formats import QrelsLike, read_qrels
@@ -118,7 +118,7 @@ def leaderboard(
     words: dict[str, list[str | None]] = {}
     if published is not None:
         board = read_published(published, columns, name_column)
-        words = {f"{name} (board)" if name in ROWS else name: x for name, x in board.words.items()}
+        words = {f"{x} (board)" if x in COLUMNS else x: own for x, own in board.words.items()}
         rows, remarks = match_runs(board, sources)
     if group is not None and group not in words:
         raise InputError(
@@ -166,7 +166,6 @@ def leaderboard(
         winners=[winner for standing in standings for winner in standing.winners(group)],
         rules=plan.rules,
         settings=plan.settings,
-        words=tuple(words),
         group=group,
         alpha=alpha,
         failures=failures,

@@ -27,28 +27,11 @@ from deadheat.evaluation import VIEWS, Floats
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 
-ROWS = {
-    "measure": "name of the measure",
-    "run": "name of the run",
-    "published": "the published value",
-    "unit": "one unit of the last printed digit of the published value",
-    "reproduced": "whether the oblivious value rounds to the published value",
-    "published_rank": "rank by the published value, among all runs of the board",
-    "expected": "mean over all orders of tied documents",
-    "std": "tie std: standard deviation of the mean under random tie-breaking",
-    "worst": "value with all ties broken against the run",
-    "best": "value with all ties broken for the run",
-    "range": "best − worst",
-    "oblivious": "value under the tie rule",
-    "bias": "oblivious − expected",
-    "rank": "rank by expected value; equal values share the better rank",
-    "best_rank": "rank with ties broken for this run and against all other runs",
-    "worst_rank": "rank with ties broken against this run and for all other runs",
-    "cut_lists": "lists cut inside a tie group that can change the digits of the measure",
-    "grid": "the number grid of its scores",
-    "queries": "number of queries that were averaged",
+COLUMNS = {
+    *("measure", "run", "published", "unit", "reproduced", "published_rank", *VIEWS),
+    *("rank", "best_rank", "worst_rank", "cut_lists", "grid", "queries"),
 }
-"""The columns of `Leaderboard.rows`; columns of words of a published board follow after `run`."""
+"""The columns of `Leaderboard.rows`, without the columns of words."""
 MOVED = (0.0, 0.001, 0.01)
 """Ranges above which a run is counted as moved by its ties."""
 
@@ -170,7 +153,7 @@ class Standing:
             .with_columns(stated.then(pl.col("reproduced", "published_rank")))
             .cast({"published_rank": pl.Int64})
         )
-        """A row per run: the columns of `ROWS` and the columns of words."""
+        """A row per run: the columns of `Leaderboard.rows`."""
         self.known = column is None or is_known(int(met.sum()), self.runs["published"].count())
         """Whether the definition of the published values is known: more than half of them are
         reproduced."""
