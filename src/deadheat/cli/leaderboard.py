@@ -145,7 +145,7 @@ def command(
                     **settings,
                 )
             ]
-    shown = {"measure": by, "sort": sort, "top": top}
+    shown: dict[str, Any] = {"measure": by, "sort": sort, "top": top}
     parts = [part for board in boards for part in board.parts(**shown)]
     for board in boards:
         print_warnings(board.warnings)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TESTS = {
     "Holm": "paired randomisation test of each pair, corrected by Holm",
-    "Tukey": "randomised Tukey HSD test of all systems, and the pair's own randomisation test",
+    "Tukey": "the larger p of the randomised Tukey HSD test of all systems and the pair's own test",
 }
 """How p-values are corrected for the number of pairs compared in a measure."""
 FEW_SYSTEMS = 4
@@ -42,10 +42,9 @@ class Settings:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Printable):
-    """The ranking of systems, and the verdict on each pair of them."""
+    """The ranking of systems, and the verdict on each pair of them.
 
-    pairs: pl.DataFrame
-    """A row per pair and measure, with these columns:
+    `pairs` has these columns:
 
     - ``a``, ``b``, ``measure``: the names of systems A and B, and of the measure
     - ``verdict``: one of `VERDICTS`
@@ -64,6 +63,9 @@ class Comparison(Printable):
     - ``interval_low``, ``interval_high``: Student's t interval of the difference over queries; its
       level is 1 − alpha
     """
+
+    pairs: pl.DataFrame
+    """A row per pair and measure, with the columns above."""
     ranking: pl.DataFrame
     """A row per measure and system, highest expected value first. `rank` is by expected value,
     `best_rank` and `worst_rank` are the best and worst rank that tie-breaking can give,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
-from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -34,7 +33,7 @@ from deadheat.comparison.statistics import (
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, VIEWS, Floats, Result, Views, evaluate_run
-from deadheat.formats import QrelsLike, Run, RunLike, read_qrels
+from deadheat.formats import QrelsLike, RunLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 
@@ -144,15 +143,15 @@ def compare_results(
             raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
     if len(systems) < 2:
         raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
-    names = list_pairs(systems, baseline)
+    index_pairs = list_pairs(systems, baseline)
     remarks = check_origins(systems)
     systems, alignment = align_systems(systems, measures, queries)
     n = len(next(iter(systems.values())).query_ids)
     tukey = baseline is None and len(systems) > FEW_SYSTEMS
     test = None if n == 1 else "Tukey" if tukey else "Holm"
     settings = Settings(n, alpha, resamples, seed, baseline, test)
-    about_test, testable = _describe_test(settings, len(names))
-    pairs = _compare_pairs(systems, names, settings, testable, progress)
+    about_test, testable = _describe_test(settings, len(index_pairs))
+    pairs = _compare_pairs(systems, np.array(index_pairs), settings, testable, progress)
     methods = [
         note(f"A wins, {method}: {meaning}")
         for method, meaning in METHODS.items()
@@ -186,7 +185,7 @@ def compare_if_possible(
 
 def _compare_pairs(
     systems: dict[str, Result],
-    names: list[tuple[str, str]],
+    pairs: significance.Pairs,
     settings: Settings,
     testable: bool,
     progress: Progress | None,
@@ -195,13 +194,11 @@ def _compare_pairs(
 
     `testable` is whether a p-value can be significant at all.
     """
-    place = {name: i for i, name in enumerate(systems)}
-    pairs = np.array([(place[a], place[b]) for a, b in names])
+    names, results = list(systems), list(systems.values())
     a, b = pairs.T
-    results = list(systems.values())
     measures = list(results[0].views)
     close = 0.01 if len(systems) <= FEW_SYSTEMS else CLOSE
-    frames = []
+    frames: list[pl.DataFrame] = []
     for measure in measures:
         views = rank_columns([result[measure] for result in results], VIEWS)
         outcomes = [Outcomes.of(result, measure) for result in results]
@@ -226,9 +223,9 @@ def _compare_pairs(
         a_wins, b_wins, methods, errors = zip(*odds, strict=True)
         frame = pl.DataFrame(
             {
-                "a": [name for name, _ in names],
-                "b": [name for _, name in names],
-                "measure": [repr(measure)] * len(names),
+                "a": [names[i] for i in a],
+                "b": [names[i] for i in b],
+                "measure": [repr(measure)] * len(pairs),
                 "verdict": verdicts,
                 "difference": difference,
                 "std": list(map(math.hypot, views["std"][a], views["std"][b])),
@@ -247,8 +244,9 @@ def _compare_pairs(
         frames.append(frame)
         if progress is not None:
             progress("resampling", len(frames), len(measures))
-    order = np.arange(len(measures) * len(names)).reshape(len(measures), -1).T.ravel()
-    return pl.concat(frames)[order].fill_nan(None)
+    order = np.arange(len(measures) * len(pairs)).reshape(len(measures), -1).T.ravel()
+    table: pl.DataFrame = pl.concat(frames)[order]
+    return table.fill_nan(None)
 
 
 def _are_identical(a: Views, b: Views) -> bool:
@@ -305,15 +303,13 @@ def _describe_test(settings: Settings, pairs: int) -> tuple[list[Remark], bool]:
     every = 2**n <= resamples
     family = pairs if settings.test == "Holm" else 1
     least = min(1.0, family * (2 / 2**n if every else 1 / (resamples + 1)))
-    how = f"all {2**n:,} sign flips" if every else f"{resamples:,} random sign flips"
-    if settings.test == "Tukey":
-        drawn = "permutations" if n < significance.MANY_QUERIES else "draws from their normal limit"
-        how += f", {resamples:,} {drawn}; the larger p is reported"
+    flips = f"all {2**n:,}" if every else f"{resamples:,} random"
     remarks = [
         note(
-            f"p ({settings.test}): {TESTS[settings.test]}, over queries, two-sided, {how}, for "
-            f"{counted(pairs, 'pair')} in each measure; query interval: "
-            f"{100 * (1 - settings.alpha):g} % (Student's t), not corrected; seed {settings.seed}"
+            f"p ({settings.test}): {TESTS[settings.test]}, over queries, two-sided, {flips} sign "
+            f"flips, for {counted(pairs, 'pair')} in each measure; query interval: "
+            f"{100 * (1 - settings.alpha):g} % (Student's t), not corrected; resamples "
+            f"{resamples:,}, seed {settings.seed}"
         )
     ]
     if least > settings.alpha:

@@ -28,12 +28,8 @@ ASCENDING = ("run", "rank", "best_rank", "worst_rank", "published_rank", "grid")
 class Leaderboard(Printable):
     """The evaluated runs of a board, the effect of ties, and the rule of its published numbers.
 
-    The rule is the tie order, score precision and choice of queries that reproduces them.
-    """
-
-    name: str
-    rows: pl.DataFrame
-    """A row per measure and run, in the official order, with these columns:
+    The rule is the tie order, score precision and choice of queries that reproduces them. `rows`
+    has these columns:
 
     - ``measure``, ``run``: their names
     - columns of words of the published board, such as the team
@@ -54,6 +50,10 @@ class Leaderboard(Printable):
     - ``grid``: the number grid of its scores
     - ``queries``: number of queries that were averaged
     """
+
+    name: str
+    rows: pl.DataFrame
+    """A row per measure and run, in the official order, with the columns above."""
     summary: pl.DataFrame
     """A row per measure: numbers of runs moved by ties and of reversed and undecided pairs, and
     Kendall's τ."""

@@ -60,7 +60,9 @@ class PublishedColumn:
     def of(self, rows: Sequence[int]) -> PublishedColumn:
         """Return the numbers of some rows of the board; a row of −1 is missing."""
         arrays = (self.values, self.units, self.ranks)
-        return PublishedColumn(self.name, self.measure, *(np.append(x, np.nan)[rows] for x in arrays))
+        return PublishedColumn(
+            self.name, self.measure, *(np.append(x, np.nan)[rows] for x in arrays)
+        )
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,8 @@ def _read_column(
     above_one = bool((values > 1).any()) and not measure.can_exceed_one
     scale = 100 if above_one or any("%" in (text or "") for text in texts) else 1
     values /= scale
-    return PublishedColumn(heading, measure, values, units / scale, ranks(values))
+    places = ranks(values).astype(np.float64)
+    return PublishedColumn(heading, measure, values, units / scale, places)
 
 
 def _number(text: str | None) -> Decimal | None:

@@ -281,11 +281,12 @@ def _find_means(
     n_relevant = int(judgements.has_relevant.sum())
     replace(report, counted=n_relevant).check(judgements, run.source)
     values = np.concatenate(parts, axis=-1)
-    counted = {"judged": judgements.has_relevant, "intersection": is_listed, "all": None}
-    means = [
-        (values if counted[policy] is None else values.compress(counted[policy], axis=-1)).mean(-1)
-        for policy in QUERY_POLICIES
-    ]
+    counted = {
+        "judged": judgements.has_relevant,
+        "intersection": np.array(is_listed),
+        "all": np.ones(len(is_listed), np.bool_),
+    }
+    means = [values.compress(counted[policy], axis=-1).mean(axis=-1) for policy in QUERY_POLICIES]
     return np.stack(means, axis=2).reshape(-1, len(measures))
 
 
@@ -351,5 +352,5 @@ def _find_distinct(settings: Sequence[EvalSettings], means: Floats) -> list[int]
         own = means[:, [setting.queries == policy for setting in settings]]
         if not any(np.array_equal(own, other, equal_nan=True) for other in policies.values()):
             policies[policy] = own
-    computed = ~np.isnan(means).all(axis=(0, 2))
+    computed = np.asarray(~np.isnan(means).all(axis=(0, 2)))
     return [i for i, s in enumerate(settings) if computed[i] and s.queries in policies]

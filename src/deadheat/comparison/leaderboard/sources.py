@@ -51,8 +51,9 @@ def find_runs(
 
     A file outside of the folder `inside` is an error.
     """
-    is_one = isinstance(runs, (str, os.PathLike)) or not isinstance(runs, Iterable)
-    given = [runs] if is_one else list(runs)
+    if isinstance(runs, (str, os.PathLike)) or not isinstance(runs, Iterable):
+        runs = [runs]
+    given = list(runs)
     for run in given:
         if not isinstance(run, (str, os.PathLike)):
             raise InputError(
@@ -157,7 +158,9 @@ def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> dic
                 "of texts) and columns (table of texts); none can be standard input (-)"
             )
     inside = None if allow_outside else folder
-    files = {key: folder / board[key] for key in ("qrels", "published") if key in board}
+    files: dict[str, Any] = {
+        key: folder / board[key] for key in ("qrels", "published") if key in board
+    }
     for file in files.values():
         _resolve(file, inside)
     runs = [board["runs"]] if isinstance(board["runs"], str) else board["runs"]

@@ -185,20 +185,17 @@ class Standing:
             return []
         gap = (missed["oblivious"] - missed["published"]).abs().max()
         tried = "no rule that was tried meets more" if searched else "as given, no rule was tried"
-        n = f"{len(missed)} of {self.runs['published'].count()}"
-        rule = f"{self.measure}, {describe(setting)} ({tried}; the largest gap is {gap:.4f})"
         if self.known:
             runs = some(missed["run"].to_list())
-            text = (
-                f"{n} published numbers are not met by {rule}; these runs take no part in reversed "
-                f"pairs, errors and τ: {runs}"
-            )
+            so = f"these runs take no part in reversed pairs, errors and τ: {runs}"
         else:
-            text = (
-                f"the definition of these numbers is unknown: {n} are not met by {rule}; nothing "
-                "is said about their published order"
-            )
-        return [warning(f"{self.column.name}: {text}")]
+            so = "their definition is unknown, and nothing is said about their published order"
+        text = (
+            f"{self.column.name}: {len(missed)} of {self.runs['published'].count()} published "
+            f"numbers are not met by {self.measure}, {describe(setting)} ({tried}; the largest gap "
+            f"is {gap:.4f}); {so}"
+        )
+        return [warning(text)]
 
     def summarise(self, alpha: float) -> tuple[dict[str, object], list[DecisionError]]:
         """Count runs and pairs that ties affect, and compare the orders of a board.
@@ -221,12 +218,24 @@ class Standing:
         order = sign(expected[i] - expected[j])
         systems = [self.outcomes[n] for n in i], [self.outcomes[n] for n in j]
         odds = [duel(a, b, alpha, close=CLOSE) for a, b in zip(*systems, strict=True)]
-        decided = np.array([keeps_order(*pair, alpha) for pair in zip(order, odds, strict=True)], bool)
+        kept = [keeps_order(*pair, alpha) for pair in zip(order, odds, strict=True)]
+        decided = np.array(kept, np.bool_)
         is_reversed = order * np.nan_to_num(comparable[i] - comparable[j]) < -TOLERANCE
         oblivious_reversed = order * sign(oblivious[i] - oblivious[j]) < 0
         wrong = is_reversed & decided
-        upper, lower = np.where(order < 0, (i, j), (j, i))[:, wrong]
-        errors = [self._decision_error(*pair) for pair in zip(upper, lower, strict=True)]
+        names, official, means = self.runs["run"], self.official.tolist(), expected.tolist()
+        errors = [
+            DecisionError(
+                repr(self.measure),
+                names[above],
+                names[below],
+                (official[above], official[below]),
+                (means[above], means[below]),
+                1 + sum(value > official[above] + TOLERANCE for value in official),
+                self.column is not None,
+            )
+            for above, below in np.where(order < 0, (i, j), (j, i)).T[wrong].tolist()
+        ]
         is_published = self.column is not None
         used, width = ~np.isnan(comparable), self.views["range"]
         facts: dict[str, object] = {
@@ -251,19 +260,6 @@ class Standing:
         # Pairs at the top of the board first, then pairs with a wide gap.
         errors.sort(key=lambda error: (error.rank, error.expected[0] - error.expected[1]))
         return facts, errors
-
-    def _decision_error(self, above: int, below: int) -> DecisionError:
-        names, official = self.runs["run"], self.official.tolist()
-        expected = self.views["expected"].tolist()
-        return DecisionError(
-            repr(self.measure),
-            names[int(above)],
-            names[int(below)],
-            (official[above], official[below]),
-            (expected[above], expected[below]),
-            1 + sum(value > official[above] + TOLERANCE for value in official),
-            self.column is not None,
-        )
 
     def winners(self, group: str | None) -> list[Winner]:
         """Return the winner of the board, and of each group of two or more runs.
@@ -310,7 +306,6 @@ class Standing:
 
 def _kendall_tau(one: Floats, other: Floats) -> float | None:
     """Return Kendall's τ-b of two orders; None if all values of one of them are equal."""
-    # Values that differ only in the last bits count as equal.
-    a, b = (np.sign(np.subtract.outer(x, x)) for x in (np.round(one, 12), np.round(other, 12)))
+    a, b = sign(np.subtract.outer(one, one)), sign(np.subtract.outer(other, other))
     pairs = np.sqrt((a * a).sum() * (b * b).sum())
     return float((a * b).sum() / pairs) if pairs else None
