@@ -140,9 +140,7 @@ def plan_given(
     """Return a plan that evaluates the given measures, or all of a board, under one setting."""
     columns = {} if board is None else {c.measure: c for c in reversed(board.columns)}
     every = [c.measure for c in board.columns] if board else parse_measures(DEFAULT_MEASURES)
-    measures = every if asked is None else asked
-    published = {measure: columns[measure] for measure in measures if measure in columns}
-    return Plan(dict.fromkeys(measures, setting), published)
+    return Plan(dict.fromkeys(every if asked is None else asked, setting), columns)
 
 
 def plan_found(
@@ -205,7 +203,7 @@ def plan_found(
     named = {column.name: column for column in board.columns}
     return Plan(
         {m: by_measure[m].setting if m in by_measure else usual for m in chosen},
-        {m: named[by_measure[m].column] for m in chosen if m in by_measure},
+        {measure: named[rule.column] for measure, rule in by_measure.items()},
         rules,
         failures,
         tuple(remarks),

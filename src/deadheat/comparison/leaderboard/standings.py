@@ -56,11 +56,10 @@ class DecisionError:
     def __str__(self) -> str:
         high, low = format_apart(*self.official)
         mean, other = format_apart(*self.expected)
-        verb = "is published above" if self.published else "is above"
-        values = f"{high} > {low}" if self.published else f"oblivious {high} > {low}"
+        verb, kind = ("is published above", "") if self.published else ("is above", "oblivious ")
         return (
-            f"{self.above} {verb} {self.below} in {self.measure} ({values}), but its mean over all "
-            f"tie orders is lower ({mean} < {other})"
+            f"{self.above} {verb} {self.below} in {self.measure} ({kind}{high} > {low}), but its "
+            f"mean over all tie orders is lower ({mean} < {other})"
         )
 
 
