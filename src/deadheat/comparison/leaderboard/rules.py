@@ -8,7 +8,7 @@ for all variants of a measure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
@@ -17,9 +17,9 @@ import numpy as np
 from deadheat._internal.remarks import Remark, note, warning
 from deadheat.comparison.leaderboard.entries import ApplyToRuns, read_parts
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
-from deadheat.evaluation import DEFAULT_MEASURES, views_of
+from deadheat.evaluation import views_of
 from deadheat.formats import Judgements, RunLike
-from deadheat.measures import Measure, parse_measures
+from deadheat.measures import Measure
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
 from deadheat.ties import Floats, MatchReport, build_groups, match_lists, prepare_scores
 
@@ -120,43 +120,22 @@ def describe(settings: EvalSettings, aspects: Iterable[str] = ASPECTS) -> str:
     return ", ".join(words[name] for name in aspects if words[name])
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The measures to evaluate, and the setting of each."""
-
-    settings: dict[Measure, EvalSettings]
-    columns: dict[Measure, PublishedColumn] = field(default_factory=dict)
-    """The published column of each measure, if it has one."""
-    rules: list[FoundRule] = field(default_factory=list)
-    """The rules of the columns; empty if there was no search."""
-    failures: dict[str, str] = field(default_factory=dict)
-    """Runs that could not be read in the search, and the reason."""
-    remarks: tuple[Remark, ...] = ()
-
-
-def plan_given(
-    board: PublishedBoard | None, asked: Sequence[Measure] | None, setting: EvalSettings
-) -> Plan:
-    """Return a plan that evaluates the given measures, or all of a board, under one setting."""
-    columns = {} if board is None else {c.measure: c for c in reversed(board.columns)}
-    every = [c.measure for c in board.columns] if board else parse_measures(DEFAULT_MEASURES)
-    return Plan(dict.fromkeys(every if asked is None else asked, setting), columns)
-
-
-def plan_found(
+def find_rules(
     board: PublishedBoard,
     rows: Mapping[str, int],
     asked: Sequence[Measure] | None,
     runs: Mapping[str, RunLike],
     judgements: Judgements,
     apply_to_runs: ApplyToRuns,
-) -> Plan:
-    """Return a plan that evaluates each measure under the rule found for its published column.
+) -> tuple[list[FoundRule], dict[str, str]]:
+    """Find the rule of each published column; also return the runs that could not be read, and why.
 
     Parameters
     ----------
     rows
         A dict from the names of the runs to their rows in the board.
+    asked
+        Measures to find the rules of. Default: all of the board.
     apply_to_runs
         Function that applies a function to runs.
     """
@@ -188,39 +167,43 @@ def plan_found(
         rules = _choose_rules(aligned, settings, measures, np.array(list(means.values())))
         if all(rule.met == rule.of for rule in rules):
             break
+    return rules, failures
 
-    remarks = _note_disagreement(rules)
-    by_measure: dict[Measure, FoundRule] = {}
+
+def choose_settings(
+    rules: Sequence[FoundRule], asked: Sequence[Measure] | None
+) -> dict[Measure, EvalSettings]:
+    """Return the measures to evaluate and their settings: those of the rules, else the usual one.
+
+    A measure is replaced by the variant that reproduces its published numbers.
+    """
+    found: dict[Measure, FoundRule] = {}
     for rule in rules:
-        first = by_measure.setdefault(rule.measure, rule)
-        if first is not rule:
-            both = f"the columns {first.column} and {rule.column} are both {rule.measure}"
-            remarks.append(warning(f"{both}: the second is ignored"))
-    variant = {rule.stated: measure for measure, rule in by_measure.items()}
-    chosen = list(by_measure) if asked is None else [variant.get(m, m) for m in asked]
-    known = [rule.setting for rule in by_measure.values() if rule.known]
-    usual = max(known, key=known.count) if known else EvalSettings()  # for measures not published
-    named = {column.name: column for column in board.columns}
-    return Plan(
-        {m: by_measure[m].setting if m in by_measure else usual for m in chosen},
-        {measure: named[rule.column] for measure, rule in by_measure.items()},
-        rules,
-        failures,
-        tuple(remarks),
-    )
+        found.setdefault(rule.measure, rule)
+    variant = {rule.stated: rule.measure for rule in reversed(rules)}
+    known = [rule.setting for rule in rules if rule.known]
+    usual = max(known, key=known.count) if known else EvalSettings()
+    chosen = found if asked is None else [variant.get(measure, measure) for measure in asked]
+    return {m: found[m].setting if m in found else usual for m in chosen}
 
 
-def _note_disagreement(rules: Sequence[FoundRule]) -> list[Remark]:
-    """Return a note on the setting that each column needs, if no setting fits all columns."""
+def describe_conflicts(rules: Sequence[FoundRule]) -> list[Remark]:
+    """Describe columns of the same measure, and columns that no common setting fits."""
+    remarks = []
+    first: dict[Measure, FoundRule] = {}
+    for rule in rules:
+        if first.setdefault(rule.measure, rule) is not rule:
+            both = f"{first[rule.measure].column} and {rule.column} are both {rule.measure}"
+            remarks.append(warning(f"the columns {both}: the second is ignored"))
     known = [rule for rule in rules if rule.known]
-    if not known or set.intersection(*(set(rule.candidates) for rule in known)):
-        return []
-    columns: dict[EvalSettings, list[str]] = {}
-    for rule in known:
-        columns.setdefault(rule.setting, []).append(rule.column)
-    needs = "; ".join(f"{', '.join(own)}: {setting}" for setting, own in columns.items())
-    different = f"so the board describes {len(columns)} different rankings"
-    return [note(f"no rule serves all columns, {different}; {needs}")]
+    if known and not set.intersection(*(set(rule.candidates) for rule in known)):
+        columns: dict[EvalSettings, list[str]] = {}
+        for rule in known:
+            columns.setdefault(rule.setting, []).append(rule.column)
+        needs = "; ".join(f"{', '.join(own)}: {setting}" for setting, own in columns.items())
+        different = f"so the board describes {len(columns)} different rankings"
+        remarks.append(note(f"no rule serves all columns, {different}; {needs}"))
+    return remarks
 
 
 def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
