@@ -204,7 +204,7 @@ def describe_board(board: Board, own: dh.Leaderboard, images: Path) -> str:
     """Describe one board, and draw the ranks in the measure that ties move most."""
     most = own.summary.sort("overlapping", descending=True)["measure"][0]
     ranking = own.ranking(most)
-    kind = next((name for name in ("runtype", "type") if name in own.words), None)
+    kind = next((name for name in ("runtype", "type") if name in own.rows.columns), None)
     groups = {} if kind is None else dict(zip(ranking["run"], ranking[kind], strict=True))
     plot = rank_intervals(
         ranking.rename({"run": "system", "published_rank": "official_rank"}).with_columns(

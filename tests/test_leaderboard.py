@@ -355,7 +355,8 @@ def test_nothing_is_attributed_to_ties_where_the_definition_is_unknown(folder, j
     assert all(w.official for w in board.winners if w.measure == "MAP")
     assert not board.rules[0].known and board.rules[1].known
     assert board.rules[0].setting == board.rules[1].setting
-    assert any("ndcg@5: the definition of these numbers is unknown" in w for w in board.warnings)
+    (said,) = [w for w in board.warnings if w.startswith("ndcg@5: 4 of 4 published numbers")]
+    assert "definition is unknown" in said
 
 
 def test_an_unknown_definition_is_shown_everywhere(folder, judgements, runs):
@@ -526,16 +527,16 @@ def board_file(tmp_path: Path, text: str) -> Path:
 )
 def test_numbers_keep_their_own_digits(tmp_path, text, value, unit):
     board = read_published(board_file(tmp_path, f"tag,ndcg@10\na,{text}\n"))
-    cell = board.columns[0].cells["a"]
-    assert (cell.value, cell.unit) == (pytest.approx(value), pytest.approx(unit))
-    assert cell.met_by(value + 0.49 * unit) and not cell.met_by(value + 0.51 * unit)
+    column = board.columns[0]
+    assert (column.values[0], column.units[0]) == (pytest.approx(value), pytest.approx(unit))
+    assert 0.49 * unit < column.tolerances[0] < 0.51 * unit
 
 
 def test_published_values_above_1_are_percentages_only_of_measures_bounded_by_1(tmp_path):
     headings = ["RBP(gain='linear')", "RBP", "DCG@5", "Hits@5", "nDCG@5"]
     text = "tag;" + ";".join(headings) + "\na" + ";1.25" * len(headings) + "\n"
     board = read_published(board_file(tmp_path, text.replace(";", ",")))
-    values = [column.cells["a"].value for column in board.columns]
+    values = [column.values[0] for column in board.columns]
     assert values == pytest.approx([1.25, 0.0125, 1.25, 1.25, 0.0125])
 
 
@@ -664,20 +665,19 @@ def test_an_unknown_group_is_refused_with_the_known_ones(folder):
 
 
 def test_runs_are_files_folders_and_patterns(folder):
-    names = {source.name for source in run_sources(["runs/alpha.run", "runs/*.run", "runs"])}
-    assert names == set(NAMES)
+    assert run_sources(["runs/alpha.run", "runs/*.run", "runs"]).keys() == set(NAMES)
 
 
 def test_judgements_are_not_accepted_as_runs():
-    with pytest.raises(dh.InputError, match="runs are needed, not judgements"):
+    with pytest.raises(dh.InputError, match=r"not Judgements.*leaderboard\(qrels, runs\)"):
         dh.leaderboard({"a": {"d": 1.0}}, dh.read_qrels({"q": {"d": 1}}))
 
 
 def test_a_path_with_brackets_that_exists_means_itself(folder):
     Path("runs/a[lph]a.run").write_text(Path("runs/alpha.run").read_text())
-    assert [s.name for s in run_sources(["runs/a[lph]a.run"])] == ["a[lph]a"]
+    assert list(run_sources(["runs/a[lph]a.run"])) == ["a[lph]a"]
     Path("runs/a[lph]a.run").unlink()
-    with pytest.raises(dh.InputError, match="no file matches"):
+    with pytest.raises(dh.InputError, match=r"runs/x\[yz\]\.run: no file"):
         run_sources(["runs/x[yz].run"])
 
 
@@ -718,7 +718,7 @@ def test_a_board_of_one_run_has_no_pairs(folder):
     board = quiet(dh.leaderboard)("qrels", "runs/alpha.run", ["MAP"])
     assert board.summary["pairs"].to_list() == [0]
     assert board.rows.select("rank", "best_rank", "worst_rank").row(0) == (1, 1, 1)
-    assert "Kendall's τ needs two orders" in str(board)
+    assert board.summary["tau_official_expected"].to_list() == [None]
 
 
 def test_where_no_run_can_be_read_that_is_an_error(folder):

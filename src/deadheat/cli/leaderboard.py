@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,15 @@ def command(
     ends in .html is a page with everything, unless --format is given. Exit status: 0 fine, 1 some
     runs could not be evaluated (or, with --strict, there were warnings), 2 bad usage or input.
     """
-    out.check(*_inputs(qrels, runs, published, allow_outside=allow_outside))
+    is_manifest = not runs and qrels.lower().endswith(".toml")
+    if is_manifest and (published is not None or columns or measures or title):
+        raise InputError(
+            f"{qrels}: a manifest contains the published files, measures and titles of its boards; "
+            "leave these options out"
+        )
+    specs = read_manifest(qrels, allow_outside=allow_outside) if is_manifest else []
+    listed = [path for spec in specs for path in (spec["qrels"], *spec["runs"].values())]
+    out.check(qrels, *runs, published, *listed, *(spec.get("published") for spec in specs))
     settings = {name: value for name, value in settings.items() if value is not None}
     settings["workers"] = engine["workers"]
     if engine["engine"] == "here":
@@ -120,13 +128,9 @@ def command(
     settings["engine"] = make_engine(**engine)
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # printed below
-        if not runs and qrels.lower().endswith(".toml"):
-            if published is not None or columns or measures or title:
-                raise InputError(
-                    f"{qrels}: a manifest contains the published files, measures and titles of its "
-                    "boards; leave these options out"
-                )
-            boards = leaderboards(qrels, allow_outside=allow_outside, progress=progress, **settings)
+        settings["progress"] = progress
+        if is_manifest:
+            boards = leaderboards(qrels, allow_outside=allow_outside, **settings)
         else:
             boards = [
                 leaderboard(
@@ -135,12 +139,12 @@ def command(
                     measures or None,
                     published=published,
                     columns=_columns(columns),
-                    progress=progress,
                     name=title or "",
                     **settings,
                 )
             ]
-    parts = [part for board in boards for part in board.parts(by, sort=sort, top=top)]
+    shown: dict[str, Any] = {"measure": by, "sort": sort, "top": top}
+    parts = [part for board in boards for part in board.parts(**shown)]
     for board in boards:
         print_warnings(board.warnings)
     default = click.core.ParameterSource.DEFAULT
@@ -156,22 +160,11 @@ def command(
         one = data[0] if len(data) == 1 else data
         out.write(json.dumps(one, indent=1, ensure_ascii=False))
     elif out.style == "csv":
-        out.write(_csv(boards, by, sort, top))
+        out.write(_csv(boards, shown))
     else:
         out.show(parts, finding)
     if any(board.failures or (out.strict and board.warnings) for board in boards):
         sys.exit(1)
-
-
-def _inputs(
-    qrels: str, runs: Sequence[str], published: str | None, *, allow_outside: bool
-) -> Iterator[str | Path | None]:
-    """Yield the files, folders and patterns that are read, including those of a manifest."""
-    yield from (qrels, *runs, published)
-    if not runs and qrels.lower().endswith(".toml"):
-        for board in read_manifest(qrels, allow_outside=allow_outside):
-            yield from board["runs"].values()
-            yield from (Path(board["qrels"]), Path(board.get("published", board["qrels"])))
 
 
 def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:
@@ -181,7 +174,7 @@ def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:
     found = [run.path for run in runs if run.label is None]
     if not named:
         return found
-    return named | {source.name: source.run for source in find_runs(found, without)}
+    return named | find_runs(found, without)
 
 
 def _columns(words: Sequence[str]) -> dict[str, str | None]:
@@ -195,15 +188,10 @@ def _columns(words: Sequence[str]) -> dict[str, str | None]:
     return columns
 
 
-def _csv(boards: Sequence[Leaderboard], by: str | None, sort: str | None, top: int | None) -> str:
+def _csv(boards: Sequence[Leaderboard], shown: dict[str, Any]) -> str:
     """Return all rows, or the selected ones, as CSV; several boards one after another."""
-    chosen = [
-        board.ranking(by, sort=sort, top=top) if by or sort or top else board.rows
-        for board in boards
-    ]
+    frames = [board.ranking(**shown) if any(shown.values()) else board.rows for board in boards]
     if len(boards) > 1:
-        chosen = [
-            rows.select(pl.lit(board.name).alias("board"), pl.all())
-            for board, rows in zip(boards, chosen, strict=True)
-        ]
-    return pl.concat(chosen, how="diagonal").write_csv().rstrip("\n")
+        names = [pl.lit(board.name).alias("board") for board in boards]
+        frames = [rows.select(name, pl.all()) for name, rows in zip(names, frames, strict=True)]
+    return pl.concat(frames, how="diagonal").write_csv().rstrip("\n")

@@ -7,7 +7,6 @@ from deadheat.comparison.align import (
     name_systems as name_systems,
 )
 from deadheat.comparison.comparison import (
-    COLUMNS as COLUMNS,
     TESTS as TESTS,
     Comparison as Comparison,
 )

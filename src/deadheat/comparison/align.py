@@ -53,20 +53,20 @@ def check_result(result: object) -> Result:
     return result
 
 
-def list_pairs(systems: dict[str, Result], baseline: str | None) -> list[tuple[str, str]]:
-    """Return pairs of names (A, B): all pairs, or each other system (A) and the baseline (B)."""
+def list_pairs(systems: dict[str, Result], baseline: str | None) -> list[tuple[int, int]]:
+    """Return index pairs (A, B): all pairs, or each other system (A) and the baseline (B)."""
     if baseline is None:
-        return list(combinations(systems, 2))
-    meant = [baseline] if baseline in systems else []
-    for name, result in systems.items():
+        return list(combinations(range(len(systems)), 2))
+    meant = [i for i, name in enumerate(systems) if name == baseline]
+    for i, result in enumerate(systems.values()):
         path = result.provenance.run
         if baseline not in systems and baseline in (path, Path(path).name, run_name(path)):
-            meant.append(name)
+            meant.append(i)
     if len(meant) != 1:
         raise InputError(
             f"the baseline {baseline!r} is not among the systems: {', '.join(map(repr, systems))}"
         )
-    return [(name, meant[0]) for name in systems if name != meant[0]]
+    return [(i, meant[0]) for i in range(len(systems)) if i != meant[0]]
 
 
 def check_origins(systems: dict[str, Result]) -> list[Remark]:
@@ -82,8 +82,7 @@ def check_origins(systems: dict[str, Result]) -> list[Remark]:
     remarks = []
     for option in ("tie_break", "tie_tolerance", "score_dtype"):
         values = {n: getattr(result.provenance.settings, option) for n, result in systems.items()}
-        others = [other for other, value in values.items() if value != values[name]]
-        if others:
+        if others := [other for other, value in values.items() if value != values[name]]:
             text = (
                 f"{name} and {some(others, 1)} differ in {option}, {values[name]!r} and "
                 f"{values[others[0]]!r}: their ties are not comparable; use the same {option}"
@@ -125,8 +124,8 @@ def align_systems(
                 "compared on the same queries; use queries='intersection' (--queries "
                 f"intersection) to compare them on the {len(shared):,} queries that all share"
             )
-        of = counted(len(every), "query")
-        remarks.append(warning(f"compared on the {len(shared):,} of {of} that all share"))
+        every_query = counted(len(every), "query")
+        remarks.append(warning(f"compared on the {len(shared):,} of {every_query} that all share"))
     chosen = [query for query in next(iter(systems.values())).query_names if query in shared]
     restricted = {name: _restrict(result, common, chosen) for name, result in systems.items()}
     return restricted, remarks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,31 +17,9 @@ from deadheat.tables import Column, Part, Printable, Table, Tint
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = {
-    "a": "system A",
-    "b": "system B",
-    "measure": "the measure of the comparison",
-    "verdict": "one of `VERDICTS`",
-    "difference": "expected value of A − expected value of B",
-    "std": "tie std of the difference; None if the measure has no variance (ERR)",
-    "lowest": "the difference with ties broken against A and for B, worst_A − best_B",
-    "highest": "the difference with ties broken for A and against B, best_A − worst_B",
-    "overlap": "whether the [worst, best] intervals overlap: some tie order reverses the pair",
-    "a_wins": "probability that A beats B under random tie-breaking",
-    "b_wins": "probability that B beats A under random tie-breaking",
-    "probability_method": "how these probabilities were obtained, one of `METHODS`",
-    "probability_error": "largest distance of these probabilities from the true ones",
-    "oblivious_difference": "oblivious value of A − oblivious value of B",
-    "reversed": "whether the oblivious values order the pair opposite to the expected values",
-    "p_value": "two-sided paired randomisation test over queries; None for one query",
-    "p_corrected": "the p-value, corrected for the pairs compared in the measure (see `TESTS`)",
-    "interval_low": "start of Student's t interval of the difference over queries",
-    "interval_high": "end of that interval; its level is 1 − alpha",
-}
-"""The columns of `Comparison.pairs`."""
 TESTS = {
     "Holm": "paired randomisation test of each pair, corrected by Holm",
-    "Tukey": "randomised Tukey HSD test of all systems, and the pair's own randomisation test",
+    "Tukey": "the larger p of the randomised Tukey HSD test of all systems and the pair's own test",
 }
 """How p-values are corrected for the number of pairs compared in a measure."""
 FEW_SYSTEMS = 4
@@ -65,10 +42,30 @@ class Settings:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Printable):
-    """The ranking of systems, and the verdict on each pair of them."""
+    """The ranking of systems, and the verdict on each pair of them.
+
+    `pairs` has these columns:
+
+    - ``a``, ``b``, ``measure``: the names of systems A and B, and of the measure
+    - ``verdict``: one of `VERDICTS`
+    - ``difference``: expected value of A − expected value of B
+    - ``std``: tie std of the difference; None if the measure has no variance (ERR)
+    - ``lowest``: the difference with ties broken against A and for B, worst_A − best_B
+    - ``highest``: the difference with ties broken for A and against B, best_A − worst_B
+    - ``overlap``: whether the [worst, best] intervals overlap: some tie order reverses the pair
+    - ``a_wins``, ``b_wins``: probability that A beats B, and B beats A, under random tie-breaking
+    - ``probability_method``: how these probabilities were obtained, one of `METHODS`
+    - ``probability_error``: largest distance of these probabilities from the true ones
+    - ``oblivious_difference``: oblivious value of A − oblivious value of B
+    - ``reversed``: whether the oblivious values order the pair opposite to the expected values
+    - ``p_value``: two-sided paired randomisation test over queries; None for one query
+    - ``p_corrected``: the p-value, corrected for the pairs compared in the measure (see `TESTS`)
+    - ``interval_low``, ``interval_high``: Student's t interval of the difference over queries; its
+      level is 1 − alpha
+    """
 
     pairs: pl.DataFrame
-    """A row per pair and measure; `COLUMNS` describes the columns."""
+    """A row per pair and measure, with the columns above."""
     ranking: pl.DataFrame
     """A row per measure and system, highest expected value first. `rank` is by expected value,
     `best_rank` and `worst_rank` are the best and worst rank that tie-breaking can give,
@@ -103,8 +100,9 @@ class Comparison(Printable):
             pairs=pl.len(), reversed=pl.col("reversed").sum()
         )
         share = pl.col("pairs") / pl.col("pairs").sum().over("measure")
-        measures = self.pairs["measure"].unique(maintain_order=True)
-        order = [_place_in(measures, "measure"), _place_in(["one is better", *VERDICTS], "verdict")]
+        measures = pl.Enum(self.pairs["measure"].unique(maintain_order=True))
+        verdicts = pl.Enum(["one is better", *VERDICTS])
+        order = pl.col("measure").cast(measures), pl.col("verdict").cast(verdicts)
         return counts.with_columns(share=share).sort(order)
 
     @cached_property
@@ -123,7 +121,7 @@ class Comparison(Printable):
         open_ = (pl.col("verdict") == "undecided: ties") | pl.col("reversed")
         wrong = pl.col("verdict") == "decision error"
         chosen = found.filter(wrong | ((last - first == 1) & open_))
-        return chosen.sort(first, last).select(list(COLUMNS))
+        return chosen.sort(first, last).select(self.pairs.columns)
 
     def parts(self, *, all_pairs: bool = False) -> list[Part]:
         """Return the ranking and the pairs: all pairs of few systems, else only contested pairs.
@@ -134,10 +132,12 @@ class Comparison(Printable):
             Show every pair, also for many systems. Default: False.
         """
         queries = counted(self.settings.queries, "query")
-        ranking = self._table(self.ranking, RANKING, f"Ranking · {queries}", 1)
+        ranking = Table(self.ranking, RANKING, f"Ranking · {queries}", grouped=1)
+        test = f"p ({self.settings.test})" if self.settings.test else "p"
+        columns = [*PAIRS, Column("p_corrected", "probability", title=test, drop_priority=4)]
         several = len(self.provenance) > FEW_SYSTEMS and self.settings.baseline is None
         if all_pairs or not several:
-            return [ranking, self._table(self.pairs, PAIRS, "A against B", 2, self.notes)]
+            return [ranking, Table(self.pairs, columns, "A against B", self.notes, grouped=2)]
         verdicts = Table(self.verdicts, VERDICT_COUNTS, "Verdicts on all pairs", grouped=1)
         if self.contested.is_empty():
             nothing = "No two neighbours are contested by ties, and there is no decision error."
@@ -146,22 +146,10 @@ class Comparison(Printable):
             f"{len(self.contested):,} of {len(self.pairs):,} comparisons: neighbours that ties "
             "leave undecided or the oblivious values reverse, and all decision errors"
         )
+        columns.insert(0, columns.pop(2))  # the measure first
         notes = [which, *self.notes]
-        title = "Contested: A against B"
-        return [ranking, verdicts, self._table(self.contested, CONTESTED, title, 1, notes)]
-
-    def _table(
-        self,
-        frame: pl.DataFrame,
-        columns: tuple[Column, ...],
-        title: str,
-        grouped: int,
-        notes: Sequence[str] = (),
-    ) -> Table:
-        """Make a table whose p-value heading includes the correction."""
-        test = f"p ({self.settings.test})" if self.settings.test else "p"
-        shown = [replace(c, title=test) if c.of == "p_corrected" else c for c in columns]
-        return Table(frame, shown, title, notes, grouped)
+        contested = Table(self.contested, columns, "Contested: A against B", notes, grouped=1)
+        return [ranking, verdicts, contested]
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as plain numbers, lists and strings."""
@@ -189,11 +177,6 @@ class Comparison(Printable):
         systems = counted(len(self.provenance), "system")
         queries = counted(self.settings.queries, "query")
         return f"<Comparison of {systems}, {queries}: {counts}>"
-
-
-def _place_in(order: Iterable[str], column: str) -> pl.Expr:
-    """Return the position of a column's texts in the given order, as a sort key."""
-    return pl.col(column).replace_strict({text: i for i, text in enumerate(order)})
 
 
 RANKING = (
@@ -232,9 +215,7 @@ PAIRS = (
     ),
     Column("oblivious_difference", "signed", title="oblivious A − B", drop_priority=2),
     Column(("interval_low", "interval_high"), "interval", title="query interval", drop_priority=3),
-    Column("p_corrected", "probability", drop_priority=4),
 )
-CONTESTED = (PAIRS[2], *PAIRS[:2], *PAIRS[3:])
 VERDICT_COUNTS = (
     Column("measure", "name"),
     Column("verdict", "word"),

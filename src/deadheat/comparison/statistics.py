@@ -110,9 +110,9 @@ def verdict(
     return "A is better" if order > 0 else "B is better"
 
 
-def sign(difference: float) -> int:
-    """Return 1, 0 or −1; a difference within rounding error is 0."""
-    return 0 if abs(difference) <= TOLERANCE else 1 if difference > 0 else -1
+def sign(difference: Any) -> Any:
+    """Return 1, 0 or −1 for a number or an array; a difference within rounding error is 0."""
+    return 1 * (difference > TOLERANCE) - 1 * (difference < -TOLERANCE)
 
 
 class Chances(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
-from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,7 +19,7 @@ from deadheat.comparison.align import (
     list_pairs,
     name_systems,
 )
-from deadheat.comparison.comparison import COLUMNS, FEW_SYSTEMS, TESTS, Comparison, Settings
+from deadheat.comparison.comparison import FEW_SYSTEMS, TESTS, Comparison, Settings
 from deadheat.comparison.statistics import (
     CLOSE,
     METHODS,
@@ -33,8 +32,8 @@ from deadheat.comparison.statistics import (
 )
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Floats, Result, evaluate_run
-from deadheat.formats import QrelsLike, Run, RunLike, read_qrels
+from deadheat.evaluation import DEFAULT_MEASURES, VIEWS, Floats, Result, Views, evaluate_run
+from deadheat.formats import QrelsLike, RunLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 
@@ -96,12 +95,6 @@ def compare(
     (0.25, 0.0, 0.5, 0.99609375, 'A is better')
     """
     settings = EvalSettings.from_options(options)
-    if isinstance(runs, Result):
-        raise InputError("give results as a list: compare([a, b])")
-    if _is_one_run(runs):
-        raise InputError(
-            "runs must be {name: run}; this looks like one run: compare(qrels, {name: run, …})"
-        )
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
         judgements = read_qrels(cast(QrelsLike, results_or_qrels))
@@ -123,14 +116,6 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
-
-
-def _is_one_run(runs: object) -> bool:
-    """Return whether the object is a run, or a dict of the documents of each query."""
-    if not isinstance(runs, Mapping):
-        return isinstance(runs, Run)
-    documents = next(iter(runs.values()), None)
-    return isinstance(documents, Mapping) and isinstance(next(iter(documents.values()), None), Real)
 
 
 def compare_results(
@@ -158,28 +143,26 @@ def compare_results(
             raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
     if len(systems) < 2:
         raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
-    names = list_pairs(systems, baseline)
+    index_pairs = list_pairs(systems, baseline)
     remarks = check_origins(systems)
     systems, alignment = align_systems(systems, measures, queries)
     n = len(next(iter(systems.values())).query_ids)
     tukey = baseline is None and len(systems) > FEW_SYSTEMS
     test = None if n == 1 else "Tukey" if tukey else "Holm"
     settings = Settings(n, alpha, resamples, seed, baseline, test)
-    least_p = _least_p_value(settings, len(names))
-    pairs = _compare_pairs(systems, names, settings, least_p <= alpha, progress)
-    remarks += alignment
-    remarks += [
+    about_test, testable = _describe_test(settings, len(index_pairs))
+    pairs = _compare_pairs(systems, np.array(index_pairs), settings, testable, progress)
+    methods = [
         note(f"A wins, {method}: {meaning}")
         for method, meaning in METHODS.items()
         if method in pairs["probability_method"]
     ]
-    remarks += _describe_test(settings, len(names), least_p)
     return Comparison(
         pairs,
         ranking(systems),
         settings,
         {name: result.provenance for name, result in systems.items()},
-        tuple(remarks),
+        (*remarks, *alignment, *methods, *about_test),
         {name: result.remarks for name, result in systems.items()},
     )
 
@@ -202,7 +185,7 @@ def compare_if_possible(
 
 def _compare_pairs(
     systems: dict[str, Result],
-    names: list[tuple[str, str]],
+    pairs: significance.Pairs,
     settings: Settings,
     testable: bool,
     progress: Progress | None,
@@ -211,76 +194,87 @@ def _compare_pairs(
 
     `testable` is whether a p-value can be significant at all.
     """
-    place = {name: i for i, name in enumerate(systems)}
-    pairs = np.array([(place[a], place[b]) for a, b in names])
+    names, results = list(systems), list(systems.values())
+    a, b = pairs.T
+    measures = list(results[0].views)
     close = 0.01 if len(systems) <= FEW_SYSTEMS else CLOSE
-    rows = []
-    for measure, tests in _test_pairs(systems, pairs, settings, progress).items():
-        summaries = {name: result[measure] for name, result in systems.items()}
-        outcomes = {name: Outcomes.of(result, measure) for name, result in systems.items()}
-        values = {
-            name: [
-                getattr(result.views[measure], x).tobytes() for x in ("expected", "best", "worst")
-            ]
-            for name, result in systems.items()
-        }
-        for (a, b), tested in zip(names, tests.T.tolist(), strict=True):
-            one, other = summaries[a], summaries[b]
-            difference = one.expected - other.expected
-            oblivious = one.oblivious - other.oblivious
-            lowest, highest = one.worst - other.best, one.best - other.worst
-            overlap = sign(lowest) <= 0 <= sign(highest)
-            std = None if one.std is None or other.std is None else math.hypot(one.std, other.std)
-            odds = duel(outcomes[a], outcomes[b], settings.alpha, close=close)
-            found = verdict(
-                difference,
-                oblivious,
-                odds.a_wins,
-                odds.b_wins,
-                tested[1] if testable else None,
+    frames: list[pl.DataFrame] = []
+    for measure in measures:
+        views = rank_columns([result[measure] for result in results], VIEWS)
+        outcomes = [Outcomes.of(result, measure) for result in results]
+        odds = [duel(outcomes[i], outcomes[j], settings.alpha, close=close) for i, j in pairs]
+        tests = _test_pairs([result.views[measure].expected for result in results], pairs, settings)
+        difference = views["expected"][a] - views["expected"][b]
+        oblivious = views["oblivious"][a] - views["oblivious"][b]
+        lowest, highest = views["worst"][a] - views["best"][b], views["best"][a] - views["worst"][b]
+        verdicts = [
+            verdict(
+                difference[n],
+                oblivious[n],
+                odds[n].a_wins,
+                odds[n].b_wins,
+                tests["p_corrected"][n] if testable else None,
                 settings.alpha,
-                error=odds.error,
-                identical=values[a] == values[b],
+                error=odds[n].error,
+                identical=_are_identical(results[i].views[measure], results[j].views[measure]),
             )
-            ties = (difference, std, lowest, highest, overlap, *odds)
-            reverse = sign(difference) * sign(oblivious) < 0
-            rows.append((a, b, repr(measure), found, *ties, oblivious, reverse, *tested))
-    rows = [row for pair in range(len(names)) for row in rows[pair :: len(names)]]
-    types = dict.fromkeys(list(COLUMNS)[-4:], pl.Float64) | {"std": pl.Float64}
-    table = pl.DataFrame(rows, list(COLUMNS), schema_overrides=types, orient="row")
+            for n, (i, j) in enumerate(pairs)
+        ]
+        a_wins, b_wins, methods, errors = zip(*odds, strict=True)
+        frame = pl.DataFrame(
+            {
+                "a": [names[i] for i in a],
+                "b": [names[i] for i in b],
+                "measure": [repr(measure)] * len(pairs),
+                "verdict": verdicts,
+                "difference": difference,
+                "std": list(map(math.hypot, views["std"][a], views["std"][b])),
+                "lowest": lowest,
+                "highest": highest,
+                "overlap": (sign(lowest) <= 0) & (sign(highest) >= 0),
+                "a_wins": a_wins,
+                "b_wins": b_wins,
+                "probability_method": methods,
+                "probability_error": errors,
+                "oblivious_difference": oblivious,
+                "reversed": sign(difference) * sign(oblivious) < 0,
+                **tests,
+            }
+        )
+        frames.append(frame)
+        if progress is not None:
+            progress("resampling", len(frames), len(measures))
+    order = np.arange(len(measures) * len(pairs)).reshape(len(measures), -1).T.ravel()
+    table: pl.DataFrame = pl.concat(frames)[order]
     return table.fill_nan(None)
 
 
-def _test_pairs(
-    systems: dict[str, Result],
-    pairs: significance.Pairs,
-    settings: Settings,
-    progress: Progress | None,
-) -> dict[Measure, Floats]:
-    """Return four rows per measure: p-value, corrected p-value, interval start and end.
+def _are_identical(a: Views, b: Views) -> bool:
+    """Return whether two systems have the same expected, best and worst value in every query."""
+    views = ("expected", "best", "worst")
+    return all(np.array_equal(getattr(a, view), getattr(b, view)) for view in views)
 
-    They are NaN without a test.
+
+def _test_pairs(
+    values: list[Floats], pairs: significance.Pairs, settings: Settings
+) -> dict[str, Floats]:
+    """Return the p-values and query intervals of pairs; NaN without a test.
+
+    `values` are the expected values of each system, per query.
     """
-    measures = list(next(iter(systems.values())).views)
     if settings.test is None:
-        return dict.fromkeys(measures, np.full((4, len(pairs)), np.nan))
-    resamples, seed = settings.resamples, settings.seed
-    tests: dict[Measure, Floats] = {}
-    for measure in measures:
-        values = np.column_stack([result.views[measure].expected for result in systems.values()])
-        own = significance.sign_flip_p_values(values, pairs, resamples, seed)
-        if settings.test == "Tukey":
-            # Never below the pair's own p-value: the Tukey test averages the spread of all systems,
-            # which is too small for a pair with an erratic system.
-            family = significance.tukey_p_values(values, pairs, resamples, seed)
-            corrected = np.maximum(own, family)
-        else:
-            corrected = significance.holm(own)
-        intervals = significance.student_intervals(values, pairs, settings.alpha)
-        tests[measure] = np.vstack([own, corrected, intervals])
-        if progress is not None:
-            progress("resampling", len(tests), len(measures))
-    return tests
+        missing = np.full(len(pairs), np.nan)
+        return dict.fromkeys(("p_value", "p_corrected", "interval_low", "interval_high"), missing)
+    table, resamples, seed = np.column_stack(values), settings.resamples, settings.seed
+    own = significance.sign_flip_p_values(table, pairs, resamples, seed)
+    if settings.test == "Tukey":
+        # Never below the pair's own p-value: the Tukey test averages the spread of all systems,
+        # which is too small for a pair with an erratic system.
+        corrected = np.maximum(own, significance.tukey_p_values(table, pairs, resamples, seed))
+    else:
+        corrected = significance.holm(own)
+    low, high = significance.student_intervals(table, pairs, settings.alpha)
+    return {"p_value": own, "p_corrected": corrected, "interval_low": low, "interval_high": high}
 
 
 def ranking(systems: dict[str, Result]) -> pl.DataFrame:
@@ -300,40 +294,31 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _least_p_value(settings: Settings, pairs: int) -> float:
-    """Return the smallest corrected p-value that a pair can get; infinite without a test."""
+def _describe_test(settings: Settings, pairs: int) -> tuple[list[Remark], bool]:
+    """Describe the test over queries; also return whether a p-value can be significant at all."""
     if settings.test is None:
-        return math.inf
+        only = "there is only one query: differences cannot be tested over queries"
+        return [warning(only)], False
     n, resamples = settings.queries, settings.resamples
-    least = 2 / 2**n if 2**n <= resamples else 1 / (resamples + 1)
-    return min(1.0, pairs * least) if settings.test == "Holm" else least
-
-
-def _describe_test(settings: Settings, pairs: int, least: float) -> list[Remark]:
-    """Describe the test over queries; warn if its least p-value cannot be significant."""
-    if settings.test is None:
-        return [warning("there is only one query: differences cannot be tested over queries")]
-    n, resamples = settings.queries, settings.resamples
-    how = f"all {2**n:,} sign flips" if 2**n <= resamples else f"{resamples:,} random sign flips"
-    if settings.test == "Tukey":
-        drawn = "permutations" if n < significance.MANY_QUERIES else "draws from their normal limit"
-        how += f", {resamples:,} {drawn}; the larger p is reported"
+    every = 2**n <= resamples
+    family = pairs if settings.test == "Holm" else 1
+    least = min(1.0, family * (2 / 2**n if every else 1 / (resamples + 1)))
+    flips = f"all {2**n:,}" if every else f"{resamples:,} random"
     remarks = [
         note(
-            f"p ({settings.test}): {TESTS[settings.test]}, over queries, two-sided, {how}, for "
-            f"{counted(pairs, 'pair')} in each measure; query interval: "
-            f"{100 * (1 - settings.alpha):g} % (Student's t), not corrected; seed {settings.seed}"
+            f"p ({settings.test}): {TESTS[settings.test]}, over queries, two-sided, {flips} sign "
+            f"flips, for {counted(pairs, 'pair')} in each measure; query interval: "
+            f"{100 * (1 - settings.alpha):g} % (Student's t), not corrected; resamples "
+            f"{resamples:,}, seed {settings.seed}"
         )
     ]
     if least > settings.alpha:
-        family = pairs if settings.test == "Holm" else 1
         needed = math.ceil(family / settings.alpha) - 1
         more = f"; use {counted(needed, 'resample')} or more" if resamples < needed < 2**n else ""
-        remarks.append(
-            warning(
-                f"with {counted(n, 'query')}, {counted(resamples, 'resample')} and "
-                f"{counted(pairs, 'pair')} no corrected p-value can be below {least:.2g}, so none "
-                f"can reach {settings.alpha:g}{more}"
-            )
+        text = (
+            f"with {counted(n, 'query')}, {counted(resamples, 'resample')} and "
+            f"{counted(pairs, 'pair')} no corrected p-value can be below {least:.2g}, so none can "
+            f"reach {settings.alpha:g}{more}"
         )
-    return remarks
+        remarks.append(warning(text))
+    return remarks, least <= settings.alpha

@@ -16,7 +16,6 @@ from deadheat.comparison.leaderboard.sources import (
     read_manifest as read_manifest,
 )
 from deadheat.comparison.leaderboard.standings import (
-    ROWS as ROWS,
     DecisionError as DecisionError,
     Winner as Winner,
 )

@@ -28,12 +28,32 @@ ASCENDING = ("run", "rank", "best_rank", "worst_rank", "published_rank", "grid")
 class Leaderboard(Printable):
     """The evaluated runs of a board, the effect of ties, and the rule of its published numbers.
 
-    The rule is the tie order, score precision and choice of queries that reproduces them.
+    The rule is the tie order, score precision and choice of queries that reproduces them. `rows`
+    has these columns:
+
+    - ``measure``, ``run``: their names
+    - columns of words of the published board, such as the team
+    - ``published``: the published value
+    - ``unit``: one unit of the last printed digit of the published value
+    - ``reproduced``: whether the oblivious value rounds to the published value
+    - ``published_rank``: rank by the published value, among all runs of the board
+    - ``expected``: mean over all orders of tied documents
+    - ``std``: tie std, the standard deviation of the mean under random tie-breaking
+    - ``worst``, ``best``: value with all ties broken against the run, and for it
+    - ``range``: best − worst
+    - ``oblivious``: value under the tie rule
+    - ``bias``: oblivious − expected
+    - ``rank``: rank by expected value; equal values share the better rank
+    - ``best_rank``: rank with ties broken for this run and against all other runs
+    - ``worst_rank``: rank with ties broken against this run and for all other runs
+    - ``cut_lists``: lists cut inside a tie group that can change the digits of the measure
+    - ``grid``: the number grid of its scores
+    - ``queries``: number of queries that were averaged
     """
 
     name: str
     rows: pl.DataFrame
-    """A row per measure and run, in the official order; `ROWS` describes the columns."""
+    """A row per measure and run, in the official order, with the columns above."""
     summary: pl.DataFrame
     """A row per measure: numbers of runs moved by ties and of reversed and undecided pairs, and
     Kendall's τ."""
@@ -46,8 +66,6 @@ class Leaderboard(Printable):
     """The rules found for the published columns; empty if there was no search."""
     settings: dict[Measure, EvalSettings]
     """How each measure was evaluated."""
-    words: tuple[str, ...]
-    """Columns of words in the published board."""
     group: str | None
     alpha: float
     failures: dict[str, str]
@@ -76,16 +94,12 @@ class Leaderboard(Printable):
     @property
     def notes(self) -> list[str]:
         """How the numbers were computed."""
-        return [*self._rule_notes(), *texts(self.remarks, "note"), *self._of_runs("note")]
-
-    def _rule_notes(self) -> list[str]:
-        """Describe how the oblivious values are computed; per measure if that differs."""
-        of: dict[str, list[str]] = {}
+        rules: dict[str, list[str]] = {}
         for measure, setting in self.settings.items():
-            of.setdefault(setting.note, []).append(repr(measure))
-        if len(of) == 1:
-            return list(of)
-        return [f"{', '.join(measures)}: {text}" for text, measures in of.items()]
+            rules.setdefault(setting.note, []).append(repr(measure))
+        one = len(rules) == 1
+        of = [rule if one else f"{', '.join(own)}: {rule}" for rule, own in rules.items()]
+        return [*of, *texts(self.remarks, "note"), *self._of_runs("note")]
 
     def _of_runs(self, level: Level) -> list[str]:
         remarks = {
@@ -113,8 +127,7 @@ class Leaderboard(Printable):
         top
             Number of first rows to return. Default: all.
         """
-        chosen = self._measure(measure)
-        rows = self.rows.filter(measure=repr(chosen))
+        rows = self.rows.filter(measure=repr(self._measure(measure)))
         if sort is not None:
             if sort not in rows.columns:
                 raise InputError(

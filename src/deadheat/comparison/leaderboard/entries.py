@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
 from deadheat._internal.packages import available_cores
 from deadheat._internal.threads import share_work
-from deadheat.comparison.leaderboard.sources import RunSource
 from deadheat.diagnosis import find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, cut_lists, result_of_counted, run_parts, together
-from deadheat.formats import Judgements, Run, is_folder, read_run, run_folder
+from deadheat.formats import Judgements, Run, RunLike, is_folder, read_run, run_folder
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 from deadheat.ties import Counted, count_groups
 
-T = TypeVar("T")
-ApplyToRuns = Callable[
-    [Callable[[RunSource], T], Sequence[RunSource], str], tuple[dict[str, T], dict[str, str]]
-]
+ApplyToRuns = Callable[..., tuple[dict[str, Any], dict[str, str]]]
 """`apply_to_runs` with workers, progress and engine given."""
 _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as Parquet: )""")
 """Start of the part of a message that quotes a file, or another library's message about it."""
@@ -38,7 +35,6 @@ _MANY = 2_000_000
 class Entry:
     """A run of a leaderboard without its documents."""
 
-    name: str
     results: Mapping[Measure, Result]
     """Per measure: the result under the setting of that measure."""
     cut: Mapping[Measure, int]
@@ -48,7 +44,7 @@ class Entry:
 
 
 def evaluate_entry(
-    source: RunSource, judgements: Judgements, settings: Mapping[Measure, EvalSettings]
+    source: RunLike, judgements: Judgements, settings: Mapping[Measure, EvalSettings]
 ) -> Entry:
     """Read a run and evaluate it under every setting."""
     asked = {s: [m for m in settings if settings[m] == s] for s in settings.values()}
@@ -71,38 +67,38 @@ def evaluate_entry(
         result = result_of_counted(whole, judgements, run.source, measures, setting)
         results |= dict.fromkeys(measures, result)
         cut |= {measure: int(cut_lists(whole.groups, measure).sum()) for measure in measures}
-    return Entry(source.name, results, cut, grid)
+    return Entry(results, cut, grid)
 
 
 def read_parts(
-    source: RunSource, judgements: Judgements, *, with_ranks: bool
+    source: RunLike, judgements: Judgements, *, with_ranks: bool
 ) -> Iterator[tuple[Judgements, Run]]:
     """Read a run and yield it with the judgements.
 
     A run of many files is yielded in parts that fit in memory. `with_ranks` asks for ranks, but
     not every run has ranks.
     """
-    if is_folder(source.run):
-        yield from run_parts(judgements, run_folder(source.run))
+    if is_folder(source):
+        yield from run_parts(judgements, run_folder(source))
         return
     try:
-        run = read_run(source.run, with_ranks=with_ranks)
+        run = read_run(source, with_ranks=with_ranks)
     except InputError:
         if not with_ranks:
             raise
-        run = read_run(source.run)
+        run = read_run(source)
     yield judgements, run
 
 
 def apply_to_runs(
-    function: Callable[[RunSource], T],
-    sources: Sequence[RunSource],
+    function: Callable[[RunLike], object],
+    runs: Mapping[str, RunLike],
     what: str,
     *,
     workers: int | None,
     progress: Progress | None,
     engine: Engine | None,
-) -> tuple[dict[str, T], dict[str, str]]:
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Apply a function to every run, in threads of this process or with the workers of an engine.
 
     Parameters
@@ -117,43 +113,43 @@ def apply_to_runs(
     values, failures
         Dicts from run names, in the order of the runs. A failure is an error message.
     """
-    outcomes: dict[str, tuple[T | None, str]] = {}
-    done: Iterable[tuple[RunSource, tuple[T | None, str]]]
-    with contextlib.ExitStack() as stack:
-        attempt = partial(_attempt, function)
+    outcomes: dict[str, tuple[object, str]] = {}
+    attempt, named = partial(_attempt, function), list(runs.items())
+    with ExitStack() as stack:
         if engine is None:
             # Threads work in parallel: decompressing, reading and counting release the GIL.
-            in_order = share_work(attempt, sources, workers or available_cores())
-            done = zip(sources, in_order, strict=True)
+            done = share_work(attempt, named, workers or available_cores())
         else:
-            done = stack.enter_context(engine.pool(lambda: attempt)).results(sources)
-        for source, outcome in done:
-            outcomes[source.name] = outcome
+            pool = stack.enter_context(engine.pool(lambda: attempt))
+            done = (outcome for _, outcome in pool.results(named))
+        for name, value, error in done:
+            outcomes[name] = value, error
             if progress is not None:
-                progress(what, len(outcomes), len(sources))
-    names = [source.name for source in sources]
-    values = {name: value for name in names if (value := outcomes[name][0]) is not None}
-    return values, {name: outcomes[name][1] for name in names if name not in values}
+                progress(what, len(outcomes), len(runs))
+    failures = {name: outcomes[name][1] for name in runs if outcomes[name][1]}
+    return {name: outcomes[name][0] for name in runs if name not in failures}, failures
 
 
-def _attempt(function: Callable[[RunSource], T], source: RunSource) -> tuple[T | None, str]:
-    """Return the function's value for a run and no error, or None and the error message."""
+def _attempt(
+    function: Callable[[RunLike], object], named: tuple[str, RunLike]
+) -> tuple[str, object, str]:
+    """Return the name of a run, and the function's value for it or else an error message."""
+    name, run = named
     try:
-        return function(source), ""
+        return name, function(run), ""
     except InputError as error:
-        return None, without_content(str(error), source)
+        return name, None, without_content(str(error), run)
 
 
-def without_content(message: str, source: RunSource) -> str:
+def without_content(message: str, run: RunLike) -> str:
     """Cut an error message of a reader before the part that quotes the file.
 
     Failures are stored and shown to others, and a file that is not a run may contain private
     text. Messages of readers name the place and the error first, and quote the file afterwards.
 
-    >>> source = RunSource("a", "a.run")
-    >>> without_content("a.run, line 1: expected 6 fields, found 1: 'secret'", source)
+    >>> without_content("a.run, line 1: expected 6 fields, found 1: 'secret'", "a.run")
     'a.run, line 1: expected 6 fields, found 1: …'
     """
-    path = str(source.path or "")
+    path = str(run) if isinstance(run, (str, os.PathLike)) else ""
     quote = _QUOTE.search(message, len(path) if message.startswith(path) else 0)
     return message if quote is None else f"{message[: quote.start()]}…"

@@ -14,20 +14,27 @@ from deadheat._internal.remarks import Remark, emits_warnings
 from deadheat.comparison.leaderboard.board import Leaderboard
 from deadheat.comparison.leaderboard.entries import apply_to_runs, evaluate_entry
 from deadheat.comparison.leaderboard.published import (
+    PublishedBoard,
     PublishedLike,
     match_runs,
     read_published,
 )
-from deadheat.comparison.leaderboard.rules import plan_found, plan_given
+from deadheat.comparison.leaderboard.rules import (
+    FoundRule,
+    choose_settings,
+    describe_conflicts,
+    find_rules,
+)
 from deadheat.comparison.leaderboard.sources import (
     PathLike,
     RunsLike,
     read_manifest,
     run_sources,
 )
-from deadheat.comparison.leaderboard.standings import ROWS, Standing
+from deadheat.comparison.leaderboard.standings import COLUMNS, Standing
 from deadheat.engines import Engine, Progress
 from deadheat.errors import DeadheatWarning, InputError
+from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.formats import QrelsLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
@@ -112,63 +119,68 @@ def leaderboard(
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers must be a whole number from 1, not {workers!r}")
     sources = run_sources(runs, without=(qrels, published))
-    board = None
-    rows: dict[str, str] = {}
+    judgements = read_qrels(qrels)
+    board = PublishedBoard(judgements.source, [], [], {})
+    rows: dict[str, int] = {}
     remarks: list[Remark] = []
-    words: dict[str, dict[str, str | None]] = {}
     if published is not None:
         board = read_published(published, columns, name_column)
-        words = {f"{name} (board)" if name in ROWS else name: x for name, x in board.words.items()}
-        board = replace(board, words=words)
         rows, remarks = match_runs(board, sources)
+    words = {f"{x} (board)" if x in COLUMNS else x: own for x, own in board.words.items()}
     if group is not None and group not in words:
         raise InputError(
             f"the published board has no column of words {group!r}; columns of words: "
             f"{', '.join(map(repr, words)) or 'none'}"
         )
-    judgements = read_qrels(qrels)
     asked = None if measures is None else parse_measures(measures)
-    settings = EvalSettings.from_options(options)
-    searched = set(options) <= {"nan"}
+    given = EvalSettings.from_options(options)
     apply = partial(apply_to_runs, workers=workers, progress=progress, engine=engine)
-    if board is not None and searched:
-        plan = plan_found(board, rows, asked, sources, judgements, apply)
+    rules: list[FoundRule] = []
+    failures: dict[str, str] = {}
+    searched = set(options) <= {"nan"}
+    if published is not None and searched:
+        rules, failures = find_rules(board, rows, asked, sources, judgements, apply)
+        settings = choose_settings(rules, asked)
+        named = {column.name: column for column in board.columns}
+        numbers = {rule.measure: named[rule.column] for rule in reversed(rules)}
     else:
-        plan = plan_given(board, asked, settings)
-    source = judgements.source if board is None else board.source
-    if not plan.settings and len(plan.failures) < len(sources):
+        numbers = {column.measure: column for column in reversed(board.columns)}
+        every = [column.measure for column in board.columns] or parse_measures(DEFAULT_MEASURES)
+        settings = dict.fromkeys(every if asked is None else asked, given)
+    if not settings and len(failures) < len(sources):
         raise InputError(
-            f"{source}: none of the runs that could be read has a published number; give the "
+            f"{board.source}: none of the runs that could be read has a published number; give the "
             "measures to evaluate (-m)"
         )
-    left = [source for source in sources if source.name not in plan.failures]
-    with_nan = {m: replace(own, nan=settings.nan) for m, own in plan.settings.items()}
+    left = {name: run for name, run in sources.items() if name not in failures}
+    with_nan = {m: replace(own, nan=given.nan) for m, own in settings.items()}
     evaluate = partial(evaluate_entry, judgements=judgements, settings=with_nan)
     entries, failed = apply(evaluate, left, "evaluating")
-    failures = plan.failures | failed
+    failures |= failed
     if not entries:
         first, why = next(iter(failures.items()))
         raise InputError(f"no run could be evaluated; {first}: {why}")
-    standings = [Standing(m, entries, board, rows, plan.columns.get(m)) for m in plan.settings]
+    listed = [rows.get(name, -1) for name in entries]
+    own_words = {name: [[*texts, None][row] for row in listed] for name, texts in words.items()}
+    standings = [Standing(m, entries, listed, own_words, numbers.get(m)) for m in settings]
     facts, errors = zip(*(standing.summarise(alpha) for standing in standings), strict=True)
     may_be_missing = ("published", "met", "reversed", "decision_errors")
     types = dict.fromkeys(may_be_missing, pl.Int64) | {"official": pl.String}
     for standing in standings:
-        remarks += standing.unmet_remarks(plan.settings[standing.measure], searched=searched)
+        remarks += standing.unmet_remarks(settings[standing.measure], searched=searched)
     return Leaderboard(
-        name=name or Path(source).name,
+        name=name or Path(board.source).name,
         rows=pl.concat(standing.rows for standing in standings),
         summary=pl.DataFrame(facts, infer_schema_length=None, schema_overrides=types),
         decision_errors=[error for own in errors for error in own],
         winners=[winner for standing in standings for winner in standing.winners(group)],
-        rules=plan.rules,
-        settings=plan.settings,
-        words=tuple(words),
+        rules=rules,
+        settings=settings,
         group=group,
         alpha=alpha,
         failures=failures,
         entries=entries,
-        remarks=(*remarks, *plan.remarks),
+        remarks=(*remarks, *describe_conflicts(rules)),
     )
 
 

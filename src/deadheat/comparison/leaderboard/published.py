@@ -9,12 +9,23 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+import numpy as np
+
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, counted, some, warning
-from deadheat.comparison.leaderboard.sources import PathLike, RunSource
-from deadheat.comparison.statistics import TOLERANCE
+from deadheat.comparison.leaderboard.sources import PathLike
+from deadheat.comparison.statistics import ranks
 from deadheat.errors import InputError, one_line
-from deadheat.formats import TABLES, TableLike, as_frame, is_table, run_tag, table_from_file
+from deadheat.evaluation import Floats
+from deadheat.formats import (
+    TABLES,
+    RunLike,
+    TableLike,
+    as_frame,
+    is_table,
+    run_tag,
+    table_from_file,
+)
 from deadheat.measures import MEASURES, Measure, parse_measure
 
 NAME_COLUMNS = ("tag", "run", "runid", "run_id", "runtag", "name", "system", "model", "method")
@@ -27,43 +38,31 @@ PublishedLike = PathLike | TableLike | Mapping[str, Mapping[str, object]]
 """Types of a published board: a file, a table, or ``{run: {measure: number}}``."""
 
 
-@dataclass(frozen=True)
-class PublishedNumber:
-    """A published number."""
-
-    value: float
-    unit: float
-    """One unit of the last printed digit, such as 0.001 for 0.784."""
-
-    @property
-    def tolerance(self) -> float:
-        """Largest distance of a value that still rounds to the number."""
-        return self.unit * (0.5 + 1e-6)
-
-    def met_by(self, value: float) -> bool:
-        """Return whether a value rounds to the printed number.
-
-        >>> published = PublishedNumber(0.784, 0.001)
-        >>> published.met_by(0.78449), published.met_by(0.7846)
-        (True, False)
-        """
-        return abs(value - self.value) <= self.tolerance
-
-    def rank(self, cells: Iterable[PublishedNumber]) -> int:
-        """Return the rank of the number among those of a column."""
-        return 1 + sum(cell.value > self.value + TOLERANCE for cell in cells)
-
-
 @dataclass(frozen=True, eq=False)
 class PublishedColumn:
-    """The numbers of one measure."""
+    """The numbers of one measure, in the order of the board; NaN if missing."""
 
     name: str
     """Its heading."""
     measure: Measure
     """The measure that the heading names; the numbers may be those of a variant."""
-    cells: Mapping[str, PublishedNumber]
-    """Per name of the board: the published number."""
+    values: Floats
+    units: Floats
+    """One unit of the last printed digit of each number, such as 0.001 for 0.784."""
+    ranks: Floats
+    """The rank of each number on the board; that of a missing number has no meaning."""
+
+    @property
+    def tolerances(self) -> Floats:
+        """Largest distance of a value that still rounds to each number."""
+        return self.units * (0.5 + 1e-6)
+
+    def of(self, rows: Sequence[int]) -> PublishedColumn:
+        """Return the numbers of some rows of the board; a row of −1 is missing."""
+        arrays = (self.values, self.units, self.ranks)
+        return PublishedColumn(
+            self.name, self.measure, *(np.append(x, np.nan)[rows] for x in arrays)
+        )
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,8 @@ class PublishedBoard:
     names: list[str]
     """Names of the runs, in the order of the board."""
     columns: list[PublishedColumn]
-    words: dict[str, dict[str, str | None]]
-    """Columns of words, such as team or run type: a word per name."""
+    words: dict[str, list[str | None]]
+    """Columns of words, such as team or run type, in the order of the board."""
 
 
 def read_published(
@@ -111,17 +110,16 @@ def read_published(
     names = _check_names(source, names_in, frame[names_in].to_list())
     measured, words = [], {}
     for heading in frame.drop(names_in).columns:
-        texts = dict(zip(names, frame[heading].to_list(), strict=True))
+        texts = frame[heading].to_list()
         measure = given.get(heading)
         if heading not in given:
             with contextlib.suppress(InputError):  # a heading that names no measure
                 measure = parse_measure(heading)
         if measure is not None:
-            cells = _read_cells(source, heading, measure, texts)
-            measured.append(PublishedColumn(heading, measure, cells))
+            measured.append(_read_column(source, heading, measure, names, texts))
         elif heading in given:
             continue
-        elif not _are_numbers(texts.values()):
+        elif not _are_numbers(texts):
             words[heading] = texts
         elif heading.strip().lower() not in NOT_MEASURES:
             raise InputError(
@@ -183,28 +181,29 @@ def _are_numbers(texts: Iterable[str | None]) -> bool:
     return 2 * sum(stated) > len(stated)
 
 
-def _read_cells(
-    source: str, heading: str, measure: Measure, texts: Mapping[str, str | None]
-) -> dict[str, PublishedNumber]:
-    """Return published numbers; percentages of a measure of at most 1 become fractions."""
-    numbers: dict[str, Decimal] = {}
-    for row, (name, text) in enumerate(texts.items(), start=1):
+def _read_column(
+    source: str,
+    heading: str,
+    measure: Measure,
+    names: Sequence[str],
+    texts: Sequence[str | None],
+) -> PublishedColumn:
+    """Read published numbers; percentages of a measure of at most 1 become fractions."""
+    values, units = np.full((2, len(texts)), np.nan)
+    for row, text in enumerate(texts):
         if _is_missing(text):
             continue
         if (number := _number(text)) is None:
             raise InputError(
-                f"{source}: entry {row} ({name:.60}) has {text!r:.60} in the column "
+                f"{source}: entry {row + 1} ({names[row]:.60}) has {text!r:.60} in the column "
                 f"{heading!r:.60}, which is not a value of a measure; correct it or leave it empty"
             )
-        numbers[name] = number
-    above_one = any(number > 1 for number in numbers.values()) and not measure.can_exceed_one
-    scale = 100 if above_one or any("%" in (text or "") for text in texts.values()) else 1
-    return {
-        name: PublishedNumber(
-            float(number) / scale, 10.0 ** int(number.as_tuple().exponent) / scale
-        )
-        for name, number in numbers.items()
-    }
+        values[row], units[row] = float(number), 10.0 ** int(number.as_tuple().exponent)
+    above_one = bool((values > 1).any()) and not measure.can_exceed_one
+    scale = 100 if above_one or any("%" in (text or "") for text in texts) else 1
+    values /= scale
+    places = ranks(values).astype(np.float64)
+    return PublishedColumn(heading, measure, values, units / scale, places)
 
 
 def _number(text: str | None) -> Decimal | None:
@@ -222,46 +221,46 @@ def _is_missing(text: str | None) -> bool:
 
 
 def match_runs(
-    board: PublishedBoard, sources: Sequence[RunSource]
-) -> tuple[dict[str, str], list[Remark]]:
+    board: PublishedBoard, runs: Mapping[str, RunLike]
+) -> tuple[dict[str, int], list[Remark]]:
     """Find each run in the board by its file name, else by the tag in the file.
 
     Returns
     -------
     rows, remarks
-        A dict from the run's name to its name in the board, and remarks on runs that are only in
+        A dict from the run's name to its row in the board, and remarks on runs that are only in
         the board or only among the files.
     """
-    rows: dict[str, str] = {}
-    for source in sources:
-        row = next((name for name in _candidate_names(source) if name in board.names), None)
+    rows: dict[str, int] = {}
+    for name, run in runs.items():
+        row = next((board.names.index(n) for n in _board_names(name, run) if n in board.names), -1)
         for other, taken in rows.items():
             if taken == row:
                 raise InputError(
-                    f"{source.name} and {other} both match the row {row!r} of {board.source}; "
-                    "leave one of them out, or give runs as {name: run}"
+                    f"{name} and {other} both match the row {board.names[row]!r} of "
+                    f"{board.source}; leave one of them out, or give runs as {{name: run}}"
                 )
-        if row is not None:
-            rows[source.name] = row
+        if row >= 0:
+            rows[name] = row
     if not rows:
         raise InputError(
-            f"no run is in {board.source}: the first run is called {sources[0].name!r}, the first "
-            f"name of the board is {board.names[0]!r}; use the same names"
+            f"no run is in {board.source}: the first run is called {next(iter(runs))!r}, the "
+            f"first name of the board is {board.names[0]!r}; use the same names"
         )
     remarks = []
-    if left := [source.name for source in sources if source.name not in rows]:
+    if left := [name for name in runs if name not in rows]:
         remarks.append(warning(f"{counted(len(left), 'run')} not in the board: {some(left)}"))
-    if left := [name for name in board.names if name not in rows.values()]:
-        runs = counted(len(left), "run")
-        remarks.append(warning(f"{runs} of the board without a run file: {some(left)}"))
+    if left := [name for row, name in enumerate(board.names) if row not in rows.values()]:
+        text = f"{counted(len(left), 'run')} of the board without a run file: {some(left)}"
+        remarks.append(warning(text))
     return rows, remarks
 
 
-def _candidate_names(source: RunSource) -> Iterator[str]:
+def _board_names(name: str, run: RunLike) -> Iterator[str]:
     """Yield the names that a run may have in a board, most likely first."""
-    yield source.name
-    if source.path is not None:
-        yield source.path.name
+    yield name
+    if isinstance(run, (str, os.PathLike)):
+        yield Path(run).name
         with contextlib.suppress(InputError):  # evaluating the run reports the error
-            if tag := run_tag(source.path):
+            if tag := run_tag(run):
                 yield tag

@@ -8,7 +8,7 @@ for all variants of a measure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
@@ -17,15 +17,14 @@ import numpy as np
 from deadheat._internal.remarks import Remark, note, warning
 from deadheat.comparison.leaderboard.entries import ApplyToRuns, read_parts
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
-from deadheat.comparison.leaderboard.sources import RunSource
-from deadheat.evaluation import DEFAULT_MEASURES, views_of
-from deadheat.formats import Judgements
-from deadheat.measures import Measure, parse_measures
+from deadheat.evaluation import views_of
+from deadheat.formats import Judgements, RunLike
+from deadheat.measures import Measure
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
 from deadheat.ties import Floats, MatchReport, build_groups, match_lists, prepare_scores
 
-ORDERS = ("id_desc", "id_asc", "input", "rank")
-"""Tie rules to try, most likely first; pytrec_eval's rule is id_desc on float32 scores."""
+ORDERS = ("input", "id_desc", "id_asc", "rank")
+"""Tie rules to try, the default first; pytrec_eval's rule is id_desc on float32 scores."""
 PRECISIONS = ((None, "float32"), ("fp16", "bf16"))
 """Score precisions to try; the second pair only if the first does not reproduce all numbers."""
 PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
@@ -121,45 +120,22 @@ def describe(settings: EvalSettings, aspects: Iterable[str] = ASPECTS) -> str:
     return ", ".join(words[name] for name in aspects if words[name])
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The measures to evaluate, and the setting of each."""
-
-    settings: dict[Measure, EvalSettings]
-    columns: dict[Measure, PublishedColumn] = field(default_factory=dict)
-    """The published column of each measure, if it has one."""
-    rules: list[FoundRule] = field(default_factory=list)
-    """The rules of the columns; empty if there was no search."""
-    failures: dict[str, str] = field(default_factory=dict)
-    """Runs that could not be read in the search, and the reason."""
-    remarks: tuple[Remark, ...] = ()
-
-
-def plan_given(
-    board: PublishedBoard | None, asked: Sequence[Measure] | None, setting: EvalSettings
-) -> Plan:
-    """Return a plan that evaluates the given measures, or all of a board, under one setting."""
-    columns = {} if board is None else {c.measure: c for c in reversed(board.columns)}
-    every = [c.measure for c in board.columns] if board else parse_measures(DEFAULT_MEASURES)
-    measures = every if asked is None else asked
-    published = {measure: columns[measure] for measure in measures if measure in columns}
-    return Plan(dict.fromkeys(measures, setting), published)
-
-
-def plan_found(
+def find_rules(
     board: PublishedBoard,
-    rows: Mapping[str, str],
+    rows: Mapping[str, int],
     asked: Sequence[Measure] | None,
-    sources: Sequence[RunSource],
+    runs: Mapping[str, RunLike],
     judgements: Judgements,
-    apply_to_runs: ApplyToRuns[Floats],
-) -> Plan:
-    """Return a plan that evaluates each measure under the rule found for its published column.
+    apply_to_runs: ApplyToRuns,
+) -> tuple[list[FoundRule], dict[str, str]]:
+    """Find the rule of each published column; also return the runs that could not be read, and why.
 
     Parameters
     ----------
     rows
-        A dict from the names of the runs to their names in the board.
+        A dict from the names of the runs to their rows in the board.
+    asked
+        Measures to find the rules of. Default: all of the board.
     apply_to_runs
         Function that applies a function to runs.
     """
@@ -172,7 +148,7 @@ def plan_found(
         if own:
             readings[column] = own
     measures = list(dict.fromkeys(measure for own in readings.values() for measure in own))
-    listed = [source for source in sources if source.name in rows]
+    listed = {name: run for name, run in runs.items() if name in rows}
     rules: list[FoundRule] = []
     failures: dict[str, str] = {}
     settings: list[EvalSettings] = []
@@ -185,45 +161,49 @@ def plan_found(
         failures |= failed
         if not found:
             break
-        listed = [source for source in listed if source.name in found]
+        listed = {name: listed[name] for name in found}
         means = {n: np.vstack([means[n], x]) if n in means else x for n, x in found.items()}
-        by_row = {rows[name]: own for name, own in means.items()}
-        rules = _choose_rules(readings, settings, measures, by_row)
+        aligned = {c.of([rows[name] for name in means]): own for c, own in readings.items()}
+        rules = _choose_rules(aligned, settings, measures, np.array(list(means.values())))
         if all(rule.met == rule.of for rule in rules):
             break
+    return rules, failures
 
-    remarks = _note_disagreement(rules)
-    by_measure: dict[Measure, FoundRule] = {}
+
+def choose_settings(
+    rules: Sequence[FoundRule], asked: Sequence[Measure] | None
+) -> dict[Measure, EvalSettings]:
+    """Return the measures to evaluate and their settings: those of the rules, else the usual one.
+
+    A measure is replaced by the variant that reproduces its published numbers.
+    """
+    found: dict[Measure, FoundRule] = {}
     for rule in rules:
-        first = by_measure.setdefault(rule.measure, rule)
-        if first is not rule:
-            both = f"the columns {first.column} and {rule.column} are both {rule.measure}"
-            remarks.append(warning(f"{both}: the second is ignored"))
-    variant = {rule.stated: measure for measure, rule in by_measure.items()}
-    chosen = list(by_measure) if asked is None else [variant.get(m, m) for m in asked]
-    known = [rule.setting for rule in by_measure.values() if rule.known]
-    usual = max(known, key=known.count) if known else EvalSettings()  # for measures not published
-    named = {column.name: column for column in board.columns}
-    return Plan(
-        {m: by_measure[m].setting if m in by_measure else usual for m in chosen},
-        {m: named[by_measure[m].column] for m in chosen if m in by_measure},
-        rules,
-        failures,
-        tuple(remarks),
-    )
+        found.setdefault(rule.measure, rule)
+    variant = {rule.stated: rule.measure for rule in reversed(rules)}
+    known = [rule.setting for rule in rules if rule.known]
+    usual = max(known, key=known.count) if known else EvalSettings()
+    chosen = found if asked is None else [variant.get(measure, measure) for measure in asked]
+    return {m: found[m].setting if m in found else usual for m in chosen}
 
 
-def _note_disagreement(rules: Sequence[FoundRule]) -> list[Remark]:
-    """Return a note on the setting that each column needs, if no setting fits all columns."""
+def describe_conflicts(rules: Sequence[FoundRule]) -> list[Remark]:
+    """Describe columns of the same measure, and columns that no common setting fits."""
+    remarks = []
+    first: dict[Measure, FoundRule] = {}
+    for rule in rules:
+        if first.setdefault(rule.measure, rule) is not rule:
+            both = f"{first[rule.measure].column} and {rule.column} are both {rule.measure}"
+            remarks.append(warning(f"the columns {both}: the second is ignored"))
     known = [rule for rule in rules if rule.known]
-    if not known or set.intersection(*(set(rule.candidates) for rule in known)):
-        return []
-    columns: dict[EvalSettings, list[str]] = {}
-    for rule in known:
-        columns.setdefault(rule.setting, []).append(rule.column)
-    needs = "; ".join(f"{', '.join(own)}: {setting}" for setting, own in columns.items())
-    different = f"so the board describes {len(columns)} different rankings"
-    return [note(f"no rule serves all columns, {different}; {needs}")]
+    if known and not set.intersection(*(set(rule.candidates) for rule in known)):
+        columns: dict[EvalSettings, list[str]] = {}
+        for rule in known:
+            columns.setdefault(rule.setting, []).append(rule.column)
+        needs = "; ".join(f"{', '.join(own)}: {setting}" for setting, own in columns.items())
+        different = f"so the board describes {len(columns)} different rankings"
+        remarks.append(note(f"no rule serves all columns, {different}; {needs}"))
+    return remarks
 
 
 def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
@@ -256,7 +236,7 @@ def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
 
 
 def _find_means(
-    source: RunSource,
+    source: RunLike,
     judgements: Judgements,
     measures: Sequence[Measure],
     precisions: Sequence[str | None],
@@ -266,103 +246,92 @@ def _find_means(
     They are NaN for the order by ranks if the run has no ranks.
     """
     with_judged = any(measure.needs_judged for measure in measures)
-    top_grade = float(judgements.grades.max(initial=0))
-    reports: dict[str, MatchReport] = {}
-    values: list[list[Floats]] = []
+    report, is_listed, parts = MatchReport(), [], []
     for own, run in read_parts(source, judgements, with_ranks=True):
-        lists = {}
-        for policy in QUERY_POLICIES:
-            lists[policy], report = match_lists(own, run, queries=policy, with_judged=with_judged)
-            reports[policy] = reports[policy] + report if policy in reports else report
-        of_part = []
-        for precision in precisions:
+        lists, found = match_lists(own, run, queries="all", with_judged=with_judged)
+        report += found
+        is_listed += [query in run.query_index for query in lists.query_ids]
+        part = np.full((len(precisions), len(ORDERS), len(measures), len(lists.query_ids)), np.nan)
+        for i, precision in enumerate(precisions):
             rounded, _ = prepare_scores(run, EvalSettings(score_dtype=precision, nan="last"))
-            for rule in ORDERS:
-                known: dict[tuple[str, ...], Floats] = {}  # policies often choose the same queries
-                for matched in lists.values():
-                    queries = tuple(matched.query_ids)
-                    if rule == "rank" and run.ranks is None:
-                        known[queries] = np.full((len(measures), len(queries)), np.nan)
-                    elif queries not in known:
-                        groups = build_groups(matched._replace(run=rounded), EvalSettings(rule))
-                        views = views_of(replace(groups, top_grade=top_grade), measures)
-                        known[queries] = np.array([views[m].oblivious for m in measures])
-                    of_part.append(known[queries])
-        values.append(of_part)
-    for report in reports.values():
-        report.check(judgements, run.source)
-    return np.array([np.hstack(parts).mean(axis=1) for parts in zip(*values, strict=True)])
+            for j, rule in enumerate(ORDERS):
+                if rule != "rank" or run.ranks is not None:
+                    groups = build_groups(lists._replace(run=rounded), EvalSettings(rule))
+                    part[i, j] = [views.oblivious for views in views_of(groups, measures).values()]
+        parts.append(part)
+    n_relevant = int(judgements.has_relevant.sum())
+    replace(report, counted=n_relevant).check(judgements, run.source)
+    values = np.concatenate(parts, axis=-1)
+    counted = {
+        "judged": judgements.has_relevant,
+        "intersection": np.array(is_listed),
+        "all": np.ones(len(is_listed), np.bool_),
+    }
+    means = [values.compress(counted[policy], axis=-1).mean(axis=-1) for policy in QUERY_POLICIES]
+    return np.stack(means, axis=2).reshape(-1, len(measures))
 
 
 def _choose_rules(
     readings: Mapping[PublishedColumn, Sequence[Measure]],
     settings: Sequence[EvalSettings],
     measures: Sequence[Measure],
-    means: Mapping[str, Floats],
+    means: Floats,
 ) -> list[FoundRule]:
     """Choose for each column the rule that reproduces most of its numbers.
 
-    Among equally good rules, prefer the one that also fits most other columns, then the one with
-    most defaults. A variant of the measure is chosen only if it reproduces more numbers than the
+    Among equally good rules, prefer those that also fit most other columns, then the one that is
+    tried first. A variant of the measure is chosen only if it reproduces more numbers than the
     measure that the heading names.
 
     Parameters
     ----------
     readings
-        The variants of the measure of each column.
+        The variants of the measure of each column; the numbers of a column are those of the runs.
     means
-        Per name of the board: the means of a run, a row per setting, a column per measure.
+        Per run: its means, a row per setting, a column per measure.
     """
-    used = _distinct_settings(settings, means)
+    distinct = _find_distinct(settings, means)
+    settings, means = [settings[i] for i in distinct], means[:, distinct]
     found = []
-    shared = np.zeros(len(used), np.int64)
+    n_columns = np.zeros(len(settings), np.int64)
     for column, variants_of in readings.items():
-        cells = {row: cell for row, cell in column.cells.items() if row in means}
-        if not cells:
-            continue
-        at = np.ix_(used, [measures.index(measure) for measure in variants_of])
-        is_met = [abs(means[row][at] - c.value) <= c.tolerance for row, c in cells.items()]
-        met = np.sum(is_met, axis=0)
+        gaps = means[:, :, [measures.index(measure) for measure in variants_of]]
+        gaps = np.abs(gaps - column.values[:, None, None])
+        met = (gaps <= column.tolerances[:, None, None]).sum(axis=0)
         best = met.max(axis=1) == met.max()
-        if is_known(met.max(), len(cells)):
-            shared += best
-        found.append((column, variants_of, len(cells), met, best))
+        if of := int(np.isfinite(column.values).sum()):
+            found.append((column, variants_of, of, met, best))
+        if is_known(met.max(), of):
+            n_columns += best
     rules = []
     for column, variants_of, of, met, best in found:
-        good = np.flatnonzero(best)
-        candidates = good[shared[good] == shared[good].max()]
-        i = min(candidates, key=lambda i: _n_choices(settings[used[i]]))  # the first of these
+        candidates = np.flatnonzero(best & (n_columns == n_columns[best].max()))
+        i = candidates[0]
         j = int(met[i].argmax())
         rules.append(
             FoundRule(
                 column.name,
                 column.measure,
                 variants_of[j],
-                settings[used[i]],
+                settings[i],
                 int(met[i, j]),
                 of,
-                tuple(settings[used[k]] for k in candidates),
+                tuple(settings[k] for k in candidates),
             )
         )
     return rules
 
 
-def _n_choices(settings: EvalSettings) -> int:
-    """Count the aspects in which settings are not the defaults."""
-    return sum(getattr(settings, name) != getattr(EvalSettings, name) for name in ASPECTS)
-
-
-def _distinct_settings(settings: Sequence[EvalSettings], means: Mapping[str, Floats]) -> list[int]:
+def _find_distinct(settings: Sequence[EvalSettings], means: Floats) -> list[int]:
     """Return the indices of settings that can be computed and are not redundant.
 
     A choice of queries is redundant if it gives the same numbers as an earlier one. If every run
     has every judged query, all choices are the same.
     """
     policies: dict[str, Floats] = {}
-    values = np.array(list(means.values()))
     for policy in QUERY_POLICIES:
-        own = values[:, [setting.queries == policy for setting in settings]]
+        own = means[:, [setting.queries == policy for setting in settings]]
         if not any(np.array_equal(own, other, equal_nan=True) for other in policies.values()):
             policies[policy] = own
-    computed = ~np.isnan(values).all(axis=(0, 2))
+    computed = np.asarray(~np.isnan(means).all(axis=(0, 2)))
     return [i for i, s in enumerate(settings) if computed[i] and s.queries in policies]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.evaluation import name_runs
-from deadheat.formats import Judgements, RunLike, text_id
+from deadheat.formats import RunLike, text_id
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -25,21 +24,8 @@ RunsLike = Mapping[str, RunLike] | PathLike | Iterable[PathLike]
 """Types of the runs of a board: ``{name: run}``, or paths of files, folders and patterns."""
 
 
-@dataclass(frozen=True)
-class RunSource:
-    """A run that has not been read yet."""
-
-    name: str
-    run: RunLike
-
-    @property
-    def path(self) -> Path | None:
-        """The path of the run; None if it is not a file."""
-        return Path(self.run) if isinstance(self.run, (str, os.PathLike)) else None
-
-
-def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[RunSource]:
-    """List the runs of a board.
+def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> dict[str, RunLike]:
+    """List the runs of a board, by name.
 
     Parameters
     ----------
@@ -50,7 +36,7 @@ def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[RunSo
         Files in these folders that are not runs: the judgements, the board.
     """
     if isinstance(runs, Mapping):
-        sources = [RunSource(text_id(name), run) for name, run in runs.items()]
+        sources = {text_id(name): run for name, run in runs.items()}
     else:
         sources = find_runs(runs, without)
     if not sources:
@@ -60,70 +46,56 @@ def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[RunSo
 
 def find_runs(
     runs: PathLike | Iterable[PathLike], without: Iterable[object], inside: Path | None = None
-) -> list[RunSource]:
+) -> dict[str, RunLike]:
     """List the files of paths, folders and patterns, each once, under distinct names.
 
     A file outside of the folder `inside` is an error.
     """
     if isinstance(runs, (str, os.PathLike)) or not isinstance(runs, Iterable):
-        given = [runs]
-    else:
-        given = list(runs)
+        runs = [runs]
+    given = list(runs)
     for run in given:
-        if isinstance(run, Judgements):
-            raise InputError(
-                "runs are needed, not judgements; give both in this order: leaderboard(qrels, runs)"
-            )
         if not isinstance(run, (str, os.PathLike)):
             raise InputError(
-                f"a run must be a path, or have a name ({{name: run}}), but one is a "
-                f"{type(run).__name__} without a name"
+                f"runs must be paths or {{name: run}}, not {type(run).__name__}; the order is "
+                "leaderboard(qrels, runs)"
             )
-    others = {_place(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
-    places = {_place(path, inside): path for run in given for path in _list_files(Path(run))}
+    others = {_resolve(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
+    places = {_resolve(path, inside): path for run in given for path in _list_files(Path(run))}
     paths = [path for place, path in places.items() if place not in others]
-    return list(map(RunSource, name_runs([_text(path) for path in paths]), paths))
+    return dict(zip(name_runs([_text(path) for path in paths]), paths, strict=True))
 
 
 def _list_files(path: Path) -> list[Path]:
     """Return the files of a path, a folder or a pattern."""
-    with _naming(path):
-        if path.is_dir():
-            found = [file for file in path.iterdir() if not file.name.startswith(".")]
-            missing = "this folder contains no files"
-        elif path.exists() or not glob.has_magic(str(path)):
-            return [path]  # a missing file is reported when it is read
-        else:
-            found = list(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
-            missing = "no file matches this pattern"
-        files = sorted(file for file in found if file.is_file())
+    _resolve(path)
+    pattern = str(path)
+    if path.is_dir():
+        pattern = os.path.join(glob.escape(pattern), "*")  # noqa: PTH118
+    elif path.exists() or not glob.has_magic(pattern):
+        return [path]  # a missing file is reported when it is read
+    found = map(Path, glob.glob(pattern, recursive=True))  # noqa: PTH207
+    files = sorted(file for file in found if file.is_file())
     if not files:
-        raise InputError(f"{path}: {missing}")
+        raise InputError(f"{path}: no file is in this folder or matches this pattern")
     return files
 
 
-def _place(path: Path, inside: Path | None = None) -> Path:
+def _resolve(path: Path, inside: Path | None = None) -> Path:
     """Return a path with all links resolved; refuse one that leads out of the folder `inside`."""
-    with _naming(path):
+    try:
         with suppress(FileNotFoundError, NotADirectoryError):
             path.stat()  # refuses invalid paths
         place = path.resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, links in a circle
+        fault = getattr(error, "strerror", None) or error
+        raise InputError(f"{_text(path):.200}: this is not a valid path ({fault})") from None
     if inside and (".." in path.parts or not place.is_relative_to(inside.resolve())):
         raise InputError(
             f"{_text(path):.200}: the file is outside of the manifest's folder; if you trust the "
             "manifest, use --allow-outside (allow_outside=True)"
         )
     return place
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system about a path into an InputError."""
-    try:
-        yield
-    except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, links in a circle
-        fault = getattr(error, "strerror", None) or error
-        raise InputError(f"{_text(path):.200}: this is not a valid path ({fault})") from None
 
 
 def _text(path: Path) -> str:
@@ -186,10 +158,11 @@ def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> dic
                 "of texts) and columns (table of texts); none can be standard input (-)"
             )
     inside = None if allow_outside else folder
-    files = {key: folder / board[key] for key in ("qrels", "published") if key in board}
+    files: dict[str, Any] = {
+        key: folder / board[key] for key in ("qrels", "published") if key in board
+    }
     for file in files.values():
-        _place(file, inside)
+        _resolve(file, inside)
     runs = [board["runs"]] if isinstance(board["runs"], str) else board["runs"]
     found = find_runs([folder / run for run in runs], files.values(), inside)
-    own: dict[str, Any] = {key: str(file) for key, file in files.items()}
-    return {**board, **own, "runs": {source.name: source.run for source in found}}
+    return {**board, **files, "runs": found}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, some, warning
 from deadheat.comparison.leaderboard.entries import Entry
-from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
+from deadheat.comparison.leaderboard.published import PublishedColumn
 from deadheat.comparison.leaderboard.rules import describe, is_known
 from deadheat.comparison.statistics import (
     CLOSE,
@@ -28,28 +27,11 @@ from deadheat.evaluation import VIEWS, Floats
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 
-ROWS = {
-    "measure": "name of the measure",
-    "run": "name of the run",
-    "published": "the published value",
-    "unit": "one unit of the last printed digit of the published value",
-    "reproduced": "whether the oblivious value rounds to the published value",
-    "published_rank": "rank by the published value, among all runs of the board",
-    "expected": "mean over all orders of tied documents",
-    "std": "tie std: standard deviation of the mean under random tie-breaking",
-    "worst": "value with all ties broken against the run",
-    "best": "value with all ties broken for the run",
-    "range": "best − worst",
-    "oblivious": "value under the tie rule",
-    "bias": "oblivious − expected",
-    "rank": "rank by expected value; equal values share the better rank",
-    "best_rank": "rank with ties broken for this run and against all other runs",
-    "worst_rank": "rank with ties broken against this run and for all other runs",
-    "cut_lists": "lists cut inside a tie group that can change the digits of the measure",
-    "grid": "the number grid of its scores",
-    "queries": "number of queries that were averaged",
+COLUMNS = {
+    *("measure", "run", "published", "unit", "reproduced", "published_rank", *VIEWS),
+    *("rank", "best_rank", "worst_rank", "cut_lists", "grid", "queries"),
 }
-"""The columns of `Leaderboard.rows`; columns of words of a published board follow after `run`."""
+"""The columns of `Leaderboard.rows`, without the columns of words."""
 MOVED = (0.0, 0.001, 0.01)
 """Ranges above which a run is counted as moved by its ties."""
 
@@ -74,11 +56,10 @@ class DecisionError:
     def __str__(self) -> str:
         high, low = format_apart(*self.official)
         mean, other = format_apart(*self.expected)
-        verb = "is published above" if self.published else "is above"
-        values = f"{high} > {low}" if self.published else f"oblivious {high} > {low}"
+        verb, kind = ("is published above", "") if self.published else ("is above", "oblivious ")
         return (
-            f"{self.above} {verb} {self.below} in {self.measure} ({values}), but its mean over all "
-            f"tie orders is lower ({mean} < {other})"
+            f"{self.above} {verb} {self.below} in {self.measure} ({kind}{high} > {low}), but its "
+            f"mean over all tie orders is lower ({mean} < {other})"
         )
 
 
@@ -128,7 +109,9 @@ class Standing:
     Parameters
     ----------
     rows
-        A dict from the names of the runs to their names in the board.
+        Per run: its row in the published board, −1 if there is none.
+    words
+        Columns of words of the board, in the order of the runs.
     column
         The published column of the measure.
     """
@@ -137,51 +120,52 @@ class Standing:
         self,
         measure: Measure,
         entries: Mapping[str, Entry],
-        board: PublishedBoard | None,
-        rows: Mapping[str, str],
+        rows: Sequence[int],
+        words: Mapping[str, Sequence[str | None]],
         column: PublishedColumn | None,
     ) -> None:
         results = [entry.results[measure] for entry in entries.values()]
         views = rank_columns([result[measure] for result in results], VIEWS)
-        published = {} if column is None else column.cells
-        listed = [rows.get(name, "") for name in entries]
-        cells = [published.get(name) for name in listed]
-        met = [c and c.met_by(x) for c, x in zip(cells, views["oblivious"].tolist(), strict=True)]
-        names, words = ([], {}) if board is None else (board.names, board.words)
+        missing = PublishedColumn("", measure, *np.full((3, len(rows)), np.nan))
+        published = missing if column is None else column.of(rows)
+        met = np.abs(views["oblivious"] - published.values) <= published.tolerances
         columns = {
             "measure": [repr(measure)] * len(entries),
             "run": list(entries),
-            **{word: [own.get(name) for name in listed] for word, own in words.items()},
-            "published": [c and c.value for c in cells],
-            "unit": [c and c.unit for c in cells],
+            **words,
+            "published": published.values,
+            "unit": published.units,
             "reproduced": met,
-            "published_rank": [c and c.rank(published.values()) for c in cells],
+            "published_rank": published.ranks,
             **views,
             "cut_lists": [entry.cut[measure] for entry in entries.values()],
             "grid": [entry.grid for entry in entries.values()],
             "queries": [len(result.query_ids) for result in results],
         }
-        types = {"published_rank": pl.Int64, "reproduced": pl.Boolean}
-        types |= {"published": pl.Float64, "unit": pl.Float64} | dict.fromkeys(words, pl.String)
+        types = dict.fromkeys(words, pl.String)
         self.measure = measure
         self.column = column
         self.views = views
-        self.runs = pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
-        """A row per run: the columns of `ROWS` and the columns of words."""
-        self.known = column is None or is_known(met.count(True), len(met) - met.count(None))
+        stated = pl.when(pl.col("published").is_not_null())
+        self.runs = (
+            pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
+            .with_columns(stated.then(pl.col("reproduced", "published_rank")))
+            .cast({"published_rank": pl.Int64})
+        )
+        """A row per run: the columns of `Leaderboard.rows`."""
+        self.known = column is None or is_known(int(met.sum()), self.runs["published"].count())
         """Whether the definition of the published values is known: more than half of them are
         reproduced."""
-        self.official: Floats = views["oblivious"]
+        self.official: Floats = views["oblivious"] if column is None else published.values
         """The official values: the published ones, NaN if missing; else the oblivious values."""
         self.comparable = self.official
         """The official values that deadheat reproduces; NaN for others. A value that is not
         reproduced may differ from the expected value for other reasons than ties."""
         if column is not None:
-            self.official = np.array([c.value if c else np.nan for c in cells])
-            self.comparable = np.where([bool(m) and self.known for m in met], self.official, np.nan)
+            self.comparable = np.where(met & self.known, self.official, np.nan)
         self.outcomes = [Outcomes.of(result, measure) for result in results]
         """The distribution of the value of each run under random tie-breaking."""
-        places = np.array([names.index(name) if name in names else np.nan for name in listed])
+        places = np.where(np.less(rows, 0), np.inf, rows)
         order = np.lexsort((-views["expected"], places, -self.official))
         self.rows = self.runs[order.tolist()]
         """The rows of the runs in the official order."""
@@ -200,20 +184,17 @@ class Standing:
             return []
         gap = (missed["oblivious"] - missed["published"]).abs().max()
         tried = "no rule that was tried meets more" if searched else "as given, no rule was tried"
-        n = f"{len(missed)} of {self.runs['published'].count()}"
-        rule = f"{self.measure}, {describe(setting)} ({tried}; the largest gap is {gap:.4f})"
         if self.known:
             runs = some(missed["run"].to_list())
-            text = (
-                f"{n} published numbers are not met by {rule}; these runs take no part in reversed "
-                f"pairs, errors and τ: {runs}"
-            )
+            so = f"these runs take no part in reversed pairs, errors and τ: {runs}"
         else:
-            text = (
-                f"the definition of these numbers is unknown: {n} are not met by {rule}; nothing "
-                "is said about their published order"
-            )
-        return [warning(f"{self.column.name}: {text}")]
+            so = "their definition is unknown, and nothing is said about their published order"
+        text = (
+            f"{self.column.name}: {len(missed)} of {self.runs['published'].count()} published "
+            f"numbers are not met by {self.measure}, {describe(setting)} ({tried}; the largest gap "
+            f"is {gap:.4f}); {so}"
+        )
+        return [warning(text)]
 
     def summarise(self, alpha: float) -> tuple[dict[str, object], list[DecisionError]]:
         """Count runs and pairs that ties affect, and compare the orders of a board.
@@ -232,22 +213,28 @@ class Standing:
         """
         expected, oblivious = self.views["expected"], self.views["oblivious"]
         comparable = self.comparable
-        n_reversed = overlapping = undecided = oblivious_reversed = oblivious_errors = 0
-        errors: list[DecisionError] = []
-        pairs = list(combinations(range(len(expected)), 2))
-        for i, j in pairs:
-            order = sign(expected[i] - expected[j])
-            odds = duel(self.outcomes[i], self.outcomes[j], alpha, close=CLOSE)
-            decided = keeps_order(order, odds, alpha)
-            overlapping += odds.method != "certain"
-            undecided += not decided
-            if order * np.nan_to_num(comparable[i] - comparable[j]) < -TOLERANCE:
-                n_reversed += 1
-                if decided:
-                    errors.append(self._decision_error(*((i, j) if order < 0 else (j, i))))
-            if order * sign(oblivious[i] - oblivious[j]) < 0:
-                oblivious_reversed += 1
-                oblivious_errors += decided
+        i, j = np.triu_indices(len(expected), 1)
+        order = sign(expected[i] - expected[j])
+        systems = [self.outcomes[n] for n in i], [self.outcomes[n] for n in j]
+        odds = [duel(a, b, alpha, close=CLOSE) for a, b in zip(*systems, strict=True)]
+        kept = [keeps_order(*pair, alpha) for pair in zip(order, odds, strict=True)]
+        decided = np.array(kept, np.bool_)
+        is_reversed = order * np.nan_to_num(comparable[i] - comparable[j]) < -TOLERANCE
+        oblivious_reversed = order * sign(oblivious[i] - oblivious[j]) < 0
+        wrong = is_reversed & decided
+        names, official, means = self.runs["run"], self.official.tolist(), expected.tolist()
+        errors = [
+            DecisionError(
+                repr(self.measure),
+                names[above],
+                names[below],
+                (official[above], official[below]),
+                (means[above], means[below]),
+                1 + sum(value > official[above] + TOLERANCE for value in official),
+                self.column is not None,
+            )
+            for above, below in np.where(order < 0, (i, j), (j, i)).T[wrong].tolist()
+        ]
         is_published = self.column is not None
         used, width = ~np.isnan(comparable), self.views["range"]
         facts: dict[str, object] = {
@@ -257,13 +244,13 @@ class Standing:
             "published": self.runs["published"].count() if is_published else None,
             "met": self.runs["reproduced"].sum() if is_published else None,
             **{f"range_above_{x:g}": int((width > max(x, TOLERANCE)).sum()) for x in MOVED},
-            "pairs": len(pairs),
-            "reversed": n_reversed if self.known else None,
-            "overlapping": overlapping,
-            "undecided": undecided,
+            "pairs": len(order),
+            "reversed": int(is_reversed.sum()) if self.known else None,
+            "overlapping": sum(each.method != "certain" for each in odds),
+            "undecided": int((~decided).sum()),
             "decision_errors": len(errors) if self.known else None,
-            "oblivious_reversed": oblivious_reversed,
-            "oblivious_errors": oblivious_errors,
+            "oblivious_reversed": int(oblivious_reversed.sum()),
+            "oblivious_errors": int((oblivious_reversed & decided).sum()),
             **{
                 f"tau_official_{view}": _kendall_tau(comparable[used], self.views[view][used])
                 for view in ("expected", "best", "worst")
@@ -272,19 +259,6 @@ class Standing:
         # Pairs at the top of the board first, then pairs with a wide gap.
         errors.sort(key=lambda error: (error.rank, error.expected[0] - error.expected[1]))
         return facts, errors
-
-    def _decision_error(self, above: int, below: int) -> DecisionError:
-        names, official = self.runs["run"], self.official.tolist()
-        expected = self.views["expected"].tolist()
-        return DecisionError(
-            repr(self.measure),
-            names[above],
-            names[below],
-            (official[above], official[below]),
-            (expected[above], expected[below]),
-            1 + sum(value > official[above] + TOLERANCE for value in official),
-            self.column is not None,
-        )
 
     def winners(self, group: str | None) -> list[Winner]:
         """Return the winner of the board, and of each group of two or more runs.
@@ -331,7 +305,6 @@ class Standing:
 
 def _kendall_tau(one: Floats, other: Floats) -> float | None:
     """Return Kendall's τ-b of two orders; None if all values of one of them are equal."""
-    # Values that differ only in the last bits count as equal.
-    a, b = (np.sign(np.subtract.outer(x, x)) for x in (np.round(one, 12), np.round(other, 12)))
+    a, b = sign(np.subtract.outer(one, one)), sign(np.subtract.outer(other, other))
     pairs = np.sqrt((a * a).sum() * (b * b).sum())
     return float((a * b).sum() / pairs) if pairs else None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import counted, some
 from deadheat.comparison.leaderboard.standings import Winner
 from deadheat.comparison.statistics import METHODS
+from deadheat.evaluation import SPAN
 from deadheat.tables import Column, Heading, Part, Table, cell
 
 if TYPE_CHECKING:
@@ -33,14 +35,13 @@ SUMMARY_NOTES = (
     "{level:g}",
     "τ: Kendall's τ-b of the official order with the orders by expected, best and worst values",
 )
-_SPAN = Column(("worst", "best"), "span", title="worst–best", drop_priority=8)
 WINNERS = (
     Column("measure", "name"),
     Column("group", "name"),
     Column("official", "name", title="first officially"),
     Column("expected", "name", title="first in expectation"),
     Column(("probability", "method", "error"), "probability", title="with P", bold="open"),
-    Column("rivals", "word", title="other contenders", drop_priority=1),
+    Column("contenders", "word", title="other contenders", drop_priority=1),
 )
 
 
@@ -75,7 +76,7 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
         Column("reproduced", "flag", title="met", drop_priority=5),
         Column("expected"),
         Column("std", title="± tie std", drop_priority=3),
-        Column("worst", drop_priority=4, instead=_SPAN),
+        Column("worst", drop_priority=4, instead=replace(SPAN, drop_priority=8)),
         Column("best", drop_priority=4),
         Column("oblivious", drop_priority=2),
         Column("cut_lists", "count", title="cut lists", drop_priority=1),
@@ -87,24 +88,19 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
 def summary_table(board: Leaderboard) -> Table:
     """Return a table of the runs and pairs that ties affect, a row per measure."""
     runs, pairs = len(board.entries), board.summary["pairs"][0]
-    empty = [series.name for series in board.summary if series.null_count() == len(series)]
-    columns = [c for c in SUMMARY if c.kind != "ratio" or c.of not in empty]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
-    if len(columns) < len(SUMMARY):
-        notes[-1] = "Kendall's τ needs two orders"
     notes += map(_note_unknown, board.unknown_definitions)
     title = f"Effect of ties on the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
-    return Table(board.summary, columns, title, notes)
+    return Table(board.summary, SUMMARY, title, notes)
 
 
 def _note_unknown(row: dict[str, Any]) -> str:
     """Return a note on the missing values of a summary row, with the oblivious counts instead."""
     return (
         f"{row['measure']}: the definition of the published numbers is unknown ({row['met']} of "
-        f"{row['published']} met), so nothing is said about their order; of the values computed "
-        f"here under the tie rule (oblivious), {counted(row['oblivious_reversed'], 'pair')} of "
-        f"{row['pairs']:,} are not in the order of their expected values, "
-        f"{row['oblivious_errors']:,} of them not left undecided by ties"
+        f"{row['published']} met), so nothing is said about their order; in the order of the "
+        f"oblivious values, {row['oblivious_reversed']:,} pairs are reversed, "
+        f"{row['oblivious_errors']:,} of them errors"
     )
 
 
@@ -122,20 +118,17 @@ def winner_parts(board: Leaderboard) -> list[Part]:
         where = "" if board.group is None else f", overall and by {board.group}"
         return [f"No winner is contested: ties cannot change who comes first{where}."]
     level = 1 - board.alpha
-    frame = pl.DataFrame(
-        [
-            {name: getattr(winner, name) for name in ("measure", "probability", "method", "error")}
-            | {
-                "group": winner.group or "all",
-                "official": some(winner.official, most=1) or None,
-                "expected": winner.expected,
-                "open": winner.probability - winner.error < level,
-                "rivals": _rivals(winner),
-            }
-            for winner in contested
-        ],
-        infer_schema_length=None,
-    )
+    rows = [
+        {
+            **vars(winner),
+            "group": winner.group or "all",
+            "official": some(winner.official, most=1) or None,
+            "open": winner.probability - winner.error < level,
+            "contenders": _rivals(winner),
+        }
+        for winner in contested
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
     columns = [c for c in WINNERS if board.group is not None or c.of != "group"]
     methods = dict.fromkeys(winner.method for winner in contested)
     notes = [f"P, {method}: {METHODS[method]}" for method in methods]
