@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from threading import Lock
 
 import numpy as np
@@ -15,7 +14,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, open_shards
+from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, open_shards, read_shards
 from deadheat.evaluation.corpus.evaluate import (
     Corpus,
     evaluate_shards,
@@ -155,7 +154,7 @@ def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
     names: dict[int, str] = {}
 
     def select_candidates() -> Iterator[Chunk]:
-        for chunk in chain.from_iterable(shard.read(corpus.products) for shard in corpus.shards):
+        for chunk in read_shards(corpus.products, corpus.shards):
             own = chunk.take(np.isin(chunk.positions, wanted).nonzero()[0])
             names.update(zip(own.positions.tolist(), map(text_id, own.ids), strict=True))
             yield own
