@@ -56,9 +56,6 @@ class Products:
     """The number format of the queries."""
     format: Format
     """The scoring dtype."""
-    limit: float
-    """The largest score."""
-
     noise: float
     """Largest rounding error of a score, relative to the largest score."""
 
@@ -73,36 +70,34 @@ class Products:
         else:
             asked = as_array("queries", queries)
         dtype = dtype_name(asked)
-        given, format = _find_formats(dtype, kind, regime)
+        given, format = _find_formats("queries", dtype, kind, regime)
         check_product(format, kind, asked.shape, asked.shape)
-        if format.mantissa is not None:
-            ready, limit = operand("queries", asked, format, kind), format.largest
-            noise = 2.0 ** (2 - min(format.mantissa, 12))
-        else:
-            ready, limit, noise = whole_operand("queries", asked, kind), np.inf, 0.0
+        ready = operand("queries", asked, format, kind)
+        bits = format.mantissa
+        noise = 0.0 if bits is None else 2.0 ** (2 - min(bits, 12))
         n_queries, width = asked.shape
         if n_queries == 1:
             # The last bits of the product of one vector with a matrix depend on the memory address
             # of the matrix; with two vectors they do not.
             ready = ready[[0, 0]]
-        return cls(ready, n_queries, width, kind, regime, dtype, given, format, limit, noise)
+        return cls(ready, n_queries, width, kind, regime, dtype, given, format, noise)
 
     def __call__(self, documents: Matrix) -> Matrix:
         """Score every query with a block of documents: ``[queries, documents]``."""
-        if self.format.mantissa is None:
-            scores = self.multiply(whole_operand("documents", documents, self.kind))
+        is_exact = self.format.mantissa is None
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.kind == "dot" and not is_exact:
+                ready = cast(documents, self.format)  # checked below, if a product is not finite
+            else:
+                ready = operand("documents", documents, self.format, self.kind)
+            scores = self.multiply(ready)
+        if is_exact:
             if self.kind == "hamming":
                 scores -= self.queries.shape[1]
                 scores /= 2
             return scores[: self.n_queries]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self.kind == "dot":
-                ready = cast(documents, self.format)
-            else:
-                ready = operand("documents", documents, self.format, self.kind)
-            scores = self.multiply(ready)
-            largest = max(float(scores.max()), -float(scores.min()))
-        if not largest <= self.limit:  # NaN, too
+        largest = max(float(scores.max()), -float(scores.min()))
+        if not largest <= self.format.largest:  # NaN, too
             cast_finite("documents", documents, self.format)
             check_range("a product", np.inf if np.isnan(largest) else largest, self.format)
         scores = scores[: self.n_queries]
@@ -131,7 +126,7 @@ class Products:
             raise InputError(
                 f"the documents are {here} and the queries {there}: use one type for both"
             )
-        if documents.ndim != 2 or documents.shape[1] != self.width:
+        if documents.shape[1] != self.width:
             raise InputError(
                 f"embeddings of the shape {list(documents.shape)} do not match queries of the "
                 f"width {self.width}"
@@ -140,7 +135,7 @@ class Products:
         if self.format.mantissa is None:
             check_bits(self.dtype, dtype)
             return
-        given = _embedding_format("documents", dtype, self.kind)
+        given, _ = _find_formats("documents", dtype, self.kind, self.regime)
         if given.name not in (self.given.name, "int8"):
             raise InputError(
                 f"the documents are {given.name} and the queries {self.given.name}: embed both in "
@@ -166,30 +161,22 @@ class Products:
 
 
 @cache
-def _find_formats(dtype: str, kind: Product, regime: str) -> tuple[Format, Format]:
-    """Return the format of queries that are stored as `dtype`, and the scoring dtype."""
-    given = _embedding_format("queries", dtype, kind)
-    return given, scoring_format(regime, given, kind)
-
-
-@cache
-def _embedding_format(name: str, dtype: str, kind: Product) -> Format:
-    """Return the format of embeddings, by the type that they are stored as."""
-    if kind == "hamming":
-        if dtype not in ("bool", "int8", "uint8"):
-            raise InputError(
-                f"{name} are {dtype}: Hamming distances need bits, boolean or packed into (u)int8"
-            )
-        return parse_format("binary")
+def _find_formats(name: str, dtype: str, kind: Product, regime: str) -> tuple[Format, Format]:
+    """Return the format of embeddings that are stored as `dtype`, and the scoring dtype."""
+    if kind == "hamming" and dtype not in ("bool", "int8", "uint8"):
+        raise InputError(
+            f"{name} are {dtype}: Hamming distances need bits, boolean or packed into (u)int8"
+        )
+    stored = "binary" if kind == "hamming" else "int8" if dtype == "uint8" else dtype
     try:
-        format = parse_format("int8" if dtype == "uint8" else dtype)
+        format = parse_format(stored)
     except InputError:
         raise InputError(
             f"{name} are {dtype}, which is not supported: cast them, for example to float32"
         ) from None
-    if format.name == "binary":
+    if format.name == "binary" and kind != "hamming":
         raise InputError(f"{name} are bits: use the similarity hamming")
-    return format
+    return format, scoring_format(regime, format, kind)
 
 
 @cache
@@ -305,33 +292,30 @@ def as_array(name: str, values: object) -> Array:
 
 
 def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
-    """Cast embeddings; for a cosine, normalise them to length 1 after that."""
+    """Cast embeddings to a format; for a cosine, normalise them to length 1 after that.
+
+    8-bit integers, and bits as −1 and 1, become floats that hold every sum of products exactly.
+    BLAS multiplies floats, unlike integers, and CUDA has no product of integers.
+    """
+    if kind == "hamming":  # dot products are D − 2 × distance
+        return convert(2 * _unpack_bits(name, values) - 1, "float32")
+    if format.mantissa is None:
+        largest = 1 << (14 if _check_eight_bit(name, values) == "int8" else 16)
+        return convert(values, "float32" if values.shape[-1] * largest <= 1 << 24 else "float64")
     floats = cast_finite(name, values, format)
     if kind != "cosine":
         return floats
-    if is_tensor(floats):
-        norms = floats.norm(dim=-1, keepdim=True)
-    else:
+    if isinstance(floats, np.ndarray):
         with np.errstate(over="ignore"):  # a length that overflows is refused
             norms = np.linalg.norm(floats, axis=-1, keepdims=True)
+    else:
+        norms = floats.norm(dim=-1, keepdim=True)
     if norms.min() < format.smallest:
         raise InputError(
             f"{name} have a vector of length {norms.min():g}, which has no cosine: remove it"
         )
     check_range(f"{name}: a length", float(norms.max()), format)
     return cast(floats / cast(norms, format), format)
-
-
-def whole_operand(name: str, values: Any, kind: Product) -> Any:
-    """Return 8-bit integers, or bits (`kind` is hamming) as −1 and 1, as floats.
-
-    The floats hold every sum of products exactly. BLAS multiplies floats, unlike integers, and
-    CUDA has no product of integers.
-    """
-    if kind == "hamming":  # dot products are D − 2 × distance
-        return convert(2 * _unpack_bits(name, values) - 1, "float32")
-    largest = 1 << (14 if _check_eight_bit(name, values) == "int8" else 16)
-    return convert(values, "float32" if values.shape[-1] * largest <= 1 << 24 else "float64")
 
 
 def cast_finite(name: str, values: Any, format: Format) -> Any:
@@ -398,7 +382,7 @@ def _unpack_bits(name: str, values: Any) -> Any:
 
 def convert(values: Any, dtype: str) -> Any:
     """Cast an array or a tensor to a type of that name."""
-    if not is_tensor(values):
+    if isinstance(values, np.ndarray):
         return values.astype(dtype)
     import torch
 
