@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from deadheat._internal.dtypes import Format, parse_format
+from deadheat._internal.dtypes import FORMATS, Format
 from deadheat._internal.numbers import check_tensors, is_tensor, tensor_values
 from deadheat._internal.packages import available_cores, require
 from deadheat.errors import InputError
@@ -33,6 +33,10 @@ Array = npt.NDArray[np.generic]
 """Of any type."""
 Matrix: TypeAlias = "npt.NDArray[Any] | Tensor"
 """An array or a torch tensor of two dimensions."""
+_BITS = dict.fromkeys(("bool", "int8", "uint8"), FORMATS["binary"])
+_NUMBERS = {format.torch_name: format for format in FORMATS.values() if format.name != "binary"}
+_NUMBERS["uint8"] = FORMATS["int8"]
+"""The formats of embeddings by the type that they are stored as: bits, and numbers."""
 
 
 @dataclass(frozen=True)
@@ -119,12 +123,13 @@ class Products:
 
     def check(self, documents: Matrix) -> None:
         """Raise an error if the documents do not have the type and width of the queries."""
-        is_array = isinstance(documents, np.ndarray)
-        if is_array != isinstance(self.queries, np.ndarray):
-            words = ("arrays", "torch tensors")
-            here, there = words if is_array else words[::-1]
+        here, there = (
+            "arrays" if isinstance(values, np.ndarray) else f"torch tensors on {values.device}"
+            for values in (documents, self.queries)
+        )
+        if here != there:
             raise InputError(
-                f"the documents are {here} and the queries {there}: use one type for both"
+                f"the documents are {here} and the queries {there}: use one type, on one device"
             )
         if documents.shape[1] != self.width:
             raise InputError(
@@ -140,11 +145,6 @@ class Products:
             raise InputError(
                 f"the documents are {given.name} and the queries {self.given.name}: embed both in "
                 "one dtype (int8 documents may be scored with float queries)"
-            )
-        if not is_array and documents.device != self.queries.device:
-            raise InputError(
-                f"the documents are on {documents.device} and the queries on "
-                f"{self.queries.device}: move both to one device"
             )
 
     def provenance(self) -> ScoringProvenance:
@@ -163,19 +163,12 @@ class Products:
 @cache
 def _find_formats(name: str, dtype: str, kind: Product, regime: str) -> tuple[Format, Format]:
     """Return the format of embeddings that are stored as `dtype`, and the scoring dtype."""
-    if kind == "hamming" and dtype not in ("bool", "int8", "uint8"):
+    format = (_BITS if kind == "hamming" else _NUMBERS).get(dtype)
+    if format is None:
         raise InputError(
-            f"{name} are {dtype}: Hamming distances need bits, boolean or packed into (u)int8"
+            f"{name} are {dtype}, which {kind} cannot score: cast them to floats of up to 32 bits "
+            "or 8-bit integers; hamming needs bits, boolean or packed into (u)int8"
         )
-    stored = "binary" if kind == "hamming" else "int8" if dtype == "uint8" else dtype
-    try:
-        format = parse_format(stored)
-    except InputError:
-        raise InputError(
-            f"{name} are {dtype}, which is not supported: cast them, for example to float32"
-        ) from None
-    if format.name == "binary" and kind != "hamming":
-        raise InputError(f"{name} are bits: use the similarity hamming")
     return format, scoring_format(regime, format, kind)
 
 
