@@ -413,12 +413,10 @@ def score_documents(
     `documents` is the number of documents, for `progress`.
     """
     products, done = corpus.products, 0
-
-    def score(block: Chunk) -> tuple[Chunk, Matrix]:
-        return block, score_block(products, block)
-
     chunks = read_shards(products, corpus.shards)
-    for block, scores in map_blocks(products, chunks, documents, score):
+    for block, scores in map_blocks(
+        products, chunks, documents, lambda block: (block, score_block(products, block))
+    ):
         yield block, scores
         done += len(block.positions)
         progress("counting", done, documents)
