@@ -287,7 +287,7 @@ WRONG = {
     "one row": ([(["a"], np.zeros(24, "f4"))], r"1 document ids .*\[24\]"),
     "width": ([*in_chunks(np.ones((9, 24), "f4")), (["x"], np.zeros((1, 23), "f4"))],
               r"chunk 1 .* \[1, 23\] .* width 24"),
-    "dtype": ([(["a"], np.zeros((1, 24), "f2"))], "documents .*fp16.* queries .*fp32"),
+    "dtype": ([(["a"], np.zeros((1, 24), "f2"))], "documents .*float16.* queries .*float32"),
     "double": ([(["a"], np.zeros((1, 24)))], "documents .*float64"),
     "nan": (broken(np.nan), "document 'd123': .* is nan"),
     "inf": (broken(np.inf), "document 'd123': .* is inf"),

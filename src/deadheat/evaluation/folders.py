@@ -75,7 +75,7 @@ def run_parts(judgements: Judgements, folder: RunFolder) -> Iterator[tuple[Judge
 
 def _split(
     judgements: Judgements, folder: RunFolder, engine: Engine
-) -> list[tuple[Sequence[str], int, int]]:
+) -> list[tuple[list[str], int, int]]:
     """Check all files, and split their queries into parts of at most `PART_ROWS` rows.
 
     Returns the queries of each part, and where they start and stop in the judgements. A query is

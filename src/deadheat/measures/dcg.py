@@ -48,7 +48,7 @@ class DCGMeasure(LinearMeasure):
     def far_sums(self, above: int, places: int) -> tuple[float, float]:
         """Return ``S`` and ``D`` of the ranks after `above`, from some of these ranks."""
         place, multiplicity = sampled_places(places, above, np.inf)
-        discount = self.weight(above + 1.0 + place)
+        discount = self.weight((above + 1 + place).astype(np.float64))
         total = float(multiplicity @ discount)
         return total, float(multiplicity @ np.square(discount - total / places))
 

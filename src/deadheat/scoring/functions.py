@@ -27,7 +27,6 @@ from deadheat.scoring.products import (
     Shape,
     as_array,
     cast_finite,
-    check_bits,
     check_product,
     check_range,
     convert,
@@ -181,8 +180,10 @@ def join_pair(logits: Any) -> Any:
 def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any:
     """Score every query with every document: arrays give an array, tensors a tensor."""
     check_product(format, kind, queries.shape, documents.shape)
-    if not format.is_float:
-        check_bits(queries.dtype, documents.dtype)
+    if not format.is_float and queries.dtype != documents.dtype:
+        raise InputError(  # bits packed into int8 are uint8 minus 128
+            f"queries and documents must have one dtype, not {queries.dtype} and {documents.dtype}"
+        )
     q, d = operand("queries", queries, format, kind), operand("documents", documents, format, kind)
     scores = q @ d.T
     if not format.is_float:

@@ -74,7 +74,7 @@ class Products:
         else:
             asked = as_array("queries", queries)
         dtype = dtype_name(asked)
-        given, format = _find_formats("queries", dtype, kind, regime)
+        given, format = _find_formats(dtype, kind, regime)
         check_product(format, kind, asked.shape, asked.shape)
         ready = operand("queries", asked, format, kind)
         bits = format.mantissa
@@ -137,14 +137,11 @@ class Products:
                 f"width {self.width}"
             )
         dtype = dtype_name(documents)
-        if self.format.mantissa is None:
-            check_bits(self.dtype, dtype)
-            return
-        given, _ = _find_formats("documents", dtype, self.kind, self.regime)
-        if given.name not in (self.given.name, "int8"):
+        quantised = self.format.mantissa is not None and dtype in ("int8", "uint8")
+        if dtype != self.dtype and not quantised:
             raise InputError(
-                f"the documents are {given.name} and the queries {self.given.name}: embed both in "
-                "one dtype (int8 documents may be scored with float queries)"
+                f"the documents are {dtype} and the queries {self.dtype}: embed both in one dtype "
+                "(int8 documents may be scored with float queries)"
             )
 
     def provenance(self) -> ScoringProvenance:
@@ -161,12 +158,12 @@ class Products:
 
 
 @cache
-def _find_formats(name: str, dtype: str, kind: Product, regime: str) -> tuple[Format, Format]:
-    """Return the format of embeddings that are stored as `dtype`, and the scoring dtype."""
+def _find_formats(dtype: str, kind: Product, regime: str) -> tuple[Format, Format]:
+    """Return the format of queries that are stored as `dtype`, and the scoring dtype."""
     format = (_BITS if kind == "hamming" else _NUMBERS).get(dtype)
     if format is None:
         raise InputError(
-            f"{name} are {dtype}, which {kind} cannot score: cast them to floats of up to 32 bits "
+            f"queries are {dtype}, which {kind} cannot score: cast them to floats of up to 32 bits "
             "or 8-bit integers; hamming needs bits, boolean or packed into (u)int8"
         )
     return format, scoring_format(regime, format, kind)
@@ -390,15 +387,6 @@ def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -
     if len(queries) != 2 or len(documents) != 2 or queries[1] != documents[1]:
         raise InputError(
             f"a product needs [Q×D] and [N×D] embeddings, not {tuple(queries)}, {tuple(documents)}"
-        )
-
-
-def check_bits(queries: object, documents: object) -> None:
-    """Raise an error unless both dtypes are equal. Bits packed into int8 are uint8 minus 128."""
-    if str(queries) != str(documents):
-        raise InputError(
-            f"queries and documents must have one dtype, not {queries} and {documents}: store "
-            "binary and integer embeddings in the same way"
         )
 
 
