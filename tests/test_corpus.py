@@ -459,6 +459,7 @@ def test_two_stages_are_both_exact(candidates, as_tensor):
         ({"candidates": 0}, "candidates must be"),
         ({"similarity": "dot"}, "similarity .*pair"),
         ({"chunks": [(["a"], np.ones((1, 24), bool))]}, "chunk 0 .* second_embeddings"),
+        ({"chunks": lambda: None}, "function .*iterator of chunks, not a NoneType"),
     ],
 )
 def test_wrong_stages_are_refused(change, words):

@@ -14,7 +14,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, open_shards, read_shards
+from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards, read_shards
 from deadheat.evaluation.corpus.evaluate import (
     Corpus,
     evaluate_shards,
@@ -122,11 +122,11 @@ def evaluate_rescoring(
             counter.update(scores, positions=block.positions)
 
     shards = open_shards(chunks)
-    coarse_shards = [replace(shard, open=partial(_read_stage, shard.open, 1)) for shard in shards]
+    coarse_shards = [replace(shard, open=partial(_read_stage, shard, 1)) for shard in shards]
     corpus = Corpus(one, names, coarse_shards)
     first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
     finer_shards = [
-        replace(scanned, open=partial(_read_stage, shard.open, 2))
+        replace(scanned, open=partial(_read_stage, shard, 2))
         for scanned, shard in zip(scan.shards, shards, strict=True)
     ]
     frame = _rescore(counter, Corpus(two, names, finer_shards))
@@ -136,9 +136,9 @@ def evaluate_rescoring(
     return Rescoring(first, second)
 
 
-def _read_stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
+def _read_stage(shard: Shard, stage: int) -> Iterator[tuple[object, object]]:
     """Yield chunks with the embeddings of one stage."""
-    for number, chunk in enumerate(open()):
+    for number, chunk in enumerate(shard.start_pass()):
         if not isinstance(chunk, (tuple, list)) or len(chunk) != 3:
             raise InputError(
                 f"chunk {number} of the corpus: a chunk must be (document_ids, "

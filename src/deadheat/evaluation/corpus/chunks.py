@@ -75,17 +75,21 @@ class Shard:
     documents: int | None = None
     """Number of documents in the first pass; later passes must find the same number."""
 
+    def start_pass(self) -> Iterable[object]:
+        """Return the chunks as the caller gives them, unchecked."""
+        chunks = self.open()
+        if not isinstance(chunks, Iterable):
+            raise InputError(
+                f"{self.name}: a function must return an iterator of chunks, not a "
+                f"{type(chunks).__name__}"
+            )
+        return chunks
+
     def read(self, products: Products) -> Iterator[Chunk]:
         """Yield the checked chunks. The next chunk may overwrite the memory of the previous one."""
         start, number = self.start, -1
         try:
-            chunks = self.open()
-            if not isinstance(chunks, Iterable):
-                raise InputError(
-                    f"{self.name}: a function must return an iterator of chunks, not a "
-                    f"{type(chunks).__name__}"
-                )
-            for given in chunks:  # enumerate would keep a reference to the chunk
+            for given in self.start_pass():  # enumerate would keep a reference to the chunk
                 number += 1
                 name = f"chunk {number} of {self.name}"
                 try:
