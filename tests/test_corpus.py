@@ -287,7 +287,7 @@ WRONG = {
     "one row": ([(["a"], np.zeros(24, "f4"))], r"1 document ids .*\[24\]"),
     "width": ([*in_chunks(np.ones((9, 24), "f4")), (["x"], np.zeros((1, 23), "f4"))],
               r"chunk 1 .* \[1, 23\] .* width 24"),
-    "dtype": ([(["a"], np.zeros((1, 24), "f2"))], "documents .*fp16.* queries .*fp32"),
+    "dtype": ([(["a"], np.zeros((1, 24), "f2"))], "documents .*float16.* queries .*float32"),
     "double": ([(["a"], np.zeros((1, 24)))], "documents .*float64"),
     "nan": (broken(np.nan), "document 'd123': .* is nan"),
     "inf": (broken(np.inf), "document 'd123': .* is inf"),
@@ -373,8 +373,12 @@ def test_other_chunks_of_the_same_documents_the_second_time():
         ((["q0"], np.zeros(24, "f4")), {}, r"\[Q×D\]"),
         ((["q0"], np.full((1, 24), np.nan, "f4")), {}, "queries.* is nan"),
         ((["q0"], np.ones((1, 24), "f4")), {"similarity": "l2"}, "unknown similarity 'l2'"),
-        ((["q0"], np.ones((1, 24), "f4")), {"similarity": "hamming"}, "need bits"),
-        ((["q0"], np.ones((1, 24), bool)), {}, "queries are bits.*hamming"),
+        (
+            (["q0"], np.ones((1, 24), "f4")),
+            {"similarity": "hamming"},
+            "queries are float32.*hamming needs bits",
+        ),
+        ((["q0"], np.ones((1, 24), bool)), {}, "queries are bool.*hamming needs bits"),
         ((["q0"], np.ones((1, 24), "i1")), {"similarity": "cosine"}, "no cosine product of int8"),
         ((["q0"], np.ones((1, 24), "f4")), {"regime": "head"}, "unknown regime 'head'"),
         ((["other"], np.ones((1, 24), "f4")), {}, "no query of the run is judged"),
@@ -455,6 +459,7 @@ def test_two_stages_are_both_exact(candidates, as_tensor):
         ({"candidates": 0}, "candidates must be"),
         ({"similarity": "dot"}, "similarity .*pair"),
         ({"chunks": [(["a"], np.ones((1, 24), bool))]}, "chunk 0 .* second_embeddings"),
+        ({"chunks": lambda: None}, "function .*iterator of chunks, not a NoneType"),
     ],
 )
 def test_wrong_stages_are_refused(change, words):
@@ -609,11 +614,11 @@ def away():
 
 WRONG_SHARDS = {
     "overlapping": (lambda v: [*sharded(v, [np.arange(200)]), lambda: [(["d9", "d7"], v[:2])]],
-                    r"'d7' more than once, in shard 0 and shard 1 \(and 1 more\)"),
+                    r"'d7' more than once, in the shards \[0, 1\] \(2 such"),
     "the same numbers": (lambda v: numbered(v, (0, 9), (20, 30), (5, 8)),
-                         r"'5' more than once, in shard 0 and shard 2 \(and 2 more\)"),
+                         r"'5' more than once, in the shards \[0, 2\] \(3 such"),
     "numbers and names": (lambda v: [*numbered(v, (0, 9)), lambda: [(["x", "8"], v[:2])]],
-                          r"'8' more than once, in shard 0 and shard 1; give"),
+                          r"'8' more than once, in the shards \[0, 1\] \(1 such"),
     "one place": (lambda v: [*sharded(v, [np.arange(9)]), lambda: [(["x"], v[:1], [4])]],
                   "two documents .*position 4"),
     "width": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1, :9])]],

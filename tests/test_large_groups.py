@@ -13,7 +13,6 @@ from hypothesis import given, settings, strategies as st
 
 import deadheat as dh
 from deadheat.measures import DCG, MEASURES, RBP
-from deadheat.measures.dcg import discount_integrals
 from deadheat.measures.large_groups import (
     first_relevant_moments,
     log_passing,
@@ -209,7 +208,7 @@ def test_the_chance_to_pass_against_whole_numbers(size, share, data):
 
 @pytest.mark.parametrize("above", [1 << 20, 3 << 20])
 def test_discounts_beyond_the_table(above):
-    """By their integrals, and added up in blocks."""
+    """From some of the ranks, and added up in blocks."""
     for places in (1, 50, 70_000, 2_000_000):
         weight = DCG.weight(np.arange(above + 1, above + places + 1, dtype=np.float64))
         mean = math.fsum(weight) / places
@@ -220,12 +219,6 @@ def test_discounts_beyond_the_table(above):
         ):
             assert total / places == pytest.approx(mean, rel=1e-12)
             assert spread == pytest.approx(deviation, rel=1e-6, abs=1e-20)
-
-
-def test_integrals_of_discounts_continue_their_sums():
-    sums = prefix_sums(DCG.weight(np.arange(1, 1 << 21, dtype=np.float64)))
-    begin, end = discount_integrals(1 << 20), discount_integrals((1 << 21) - 1)
-    assert end[0] - begin[0] == pytest.approx(sums[-1] - sums[(1 << 20) - 1], rel=1e-12)
 
 
 @pytest.mark.parametrize("p", [0.3, 0.8, 0.999])

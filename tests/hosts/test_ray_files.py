@@ -19,8 +19,7 @@ from test_run_folders import MEASURES, judgements, rows, write  # noqa: E402
 import deadheat as dh  # noqa: E402
 from deadheat.cli import main  # noqa: E402
 from deadheat.engines.cluster import RayCluster  # noqa: E402
-from deadheat.evaluation import evaluate_runs  # noqa: E402
-from deadheat.evaluation.folders import evaluate_folder  # noqa: E402
+from deadheat.evaluation import evaluate_runs, folders  # noqa: E402
 from deadheat.formats.folders import run_folder  # noqa: E402
 from deadheat.settings import EvalSettings  # noqa: E402
 
@@ -46,16 +45,16 @@ def engine(two_nodes):
     return RayCluster(two_nodes.address, workers=2)
 
 
-def test_a_folder_is_shared_by_all_workers(engine, tmp_path):
+def test_a_folder_is_shared_by_all_workers(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "PART_ROWS", 60)
     folder = write(tmp_path / "run", rows(1), 4)
     for rule in ("input", "id_desc", "rank"):
-        parted = evaluate_folder(
+        parted = folders.evaluate_folder(
             dh.read_qrels(judgements(1)),
             run_folder(folder),
             MEASURES,
             EvalSettings(rule),
             engine=engine,
-            part_rows=60,
         )
         whole = quiet(dh.evaluate)(judgements(1), rows(1), MEASURES, tie_break=rule)
         assert parted.views == whole.views
@@ -63,17 +62,17 @@ def test_a_folder_is_shared_by_all_workers(engine, tmp_path):
         assert parted.remarks == whole.remarks
 
 
-def test_a_document_in_two_files_is_refused_with_both(engine, tmp_path):
+def test_a_document_in_two_files_is_refused_with_both(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "PART_ROWS", 60)
     folder = write(tmp_path / "run", rows(1), 4)
     pl.read_parquet(folder / "part-00002.parquet")[:1].write_parquet(folder / "z.parquet")
     with pytest.raises(dh.InputError, match=r"part-00002\.parquet and .*z\.parquet: query 'q"):
-        evaluate_folder(
+        folders.evaluate_folder(
             dh.read_qrels(judgements(1)),
             run_folder(folder),
             MEASURES,
             EvalSettings(),
             engine=engine,
-            part_rows=60,
         )
 
 

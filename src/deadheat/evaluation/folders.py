@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from deadheat._internal.remarks import added
 from deadheat.engines import Engine, LocalEngine
@@ -35,7 +34,6 @@ def evaluate_folder(
     settings: EvalSettings,
     *,
     engine: Engine | None = None,
-    part_rows: int | None = None,
 ) -> Result:
     """Evaluate the run of a folder: in memory if it fits, else in parts.
 
@@ -44,25 +42,22 @@ def evaluate_folder(
     engine
         Where files are read and parts are counted. Default: this process, in one part if the run
         fits in memory. Files must have the same paths on all machines of a cluster.
-    part_rows
-        Largest number of rows in memory. Default: `PART_ROWS`. The list of a query is never
-        split.
     """
-    most = PART_ROWS if part_rows is None else part_rows
-    if not folder.rows or (engine is None and folder.rows <= most):
+    if not folder.rows or (engine is None and folder.rows <= PART_ROWS):
         return evaluate_run(judgements, folder.whole(), measures, settings)
     engine = engine or LocalEngine()
-    parts = _split(judgements, folder, most, engine)
+    parts = _split(judgements, folder, engine)
 
     with_judged = any(measure.needs_judged for measure in measures)
 
-    def count_part(part: FolderPart) -> Counted:
-        own, run = judgements.part(part.start, part.stop), folder.select(part.query_ids)
-        return count_groups(own, run, settings, with_judged=with_judged)
+    def count_part(number: int) -> Counted:
+        query_ids, start, stop = parts[number]
+        run = folder.select(query_ids)
+        return count_groups(judgements.part(start, stop), run, settings, with_judged=with_judged)
 
     with engine.pool(lambda: count_part) as workers:
-        counted = {part.number: counts for part, counts in workers.results(parts)}
-    whole = together([counted[part.number] for part in parts])
+        counted = dict(workers.results(range(len(parts))))
+    whole = together([counted[number] for number in range(len(parts))])
     return result_of_counted(whole, judgements, folder.source, measures, settings)
 
 
@@ -74,25 +69,18 @@ def run_parts(judgements: Judgements, folder: RunFolder) -> Iterator[tuple[Judge
     if folder.rows <= PART_ROWS:
         yield judgements, folder.whole()
         return
-    for part in _split(judgements, folder, PART_ROWS, LocalEngine()):
-        yield judgements.part(part.start, part.stop), folder.select(part.query_ids)
-
-
-@dataclass(frozen=True)
-class FolderPart:
-    """Queries that are read and counted together: either all judged, or all unjudged."""
-
-    number: int
-    query_ids: Sequence[str]
-    start: int = 0
-    """Index of the first judged query of the part. If `stop` is not larger, none is judged."""
-    stop: int = 0
+    for query_ids, start, stop in _split(judgements, folder, LocalEngine()):
+        yield judgements.part(start, stop), folder.select(query_ids)
 
 
 def _split(
-    judgements: Judgements, folder: RunFolder, most: int, engine: Engine
-) -> list[FolderPart]:
-    """Check all files, and split their queries into parts of at most this many rows."""
+    judgements: Judgements, folder: RunFolder, engine: Engine
+) -> list[tuple[list[str], int, int]]:
+    """Check all files, and split their queries into parts of at most `PART_ROWS` rows.
+
+    Returns the queries of each part, and where they start and stop in the judgements. A query is
+    never split. A part has judged queries only, or unjudged ones only, which stop where they start.
+    """
     rows: Counter[str] = Counter()
 
     def count_rows(piece: Piece) -> dict[str, int]:
@@ -103,17 +91,16 @@ def _split(
             rows.update(counts)
     judged = judgements.query_ids
     others = sorted(rows.keys() - set(judged))
-    spans = [(judged[a:b], a, b) for a, b in _spans(judged, rows, most)]
-    spans += [(others[a:b], 0, 0) for a, b in _spans(others, rows, most)]
-    return [FolderPart(number, *span) for number, span in enumerate(spans)]
+    parts = [(judged[a:b], a, b) for a, b in _spans(judged, rows)]
+    return parts + [(others[a:b], 0, 0) for a, b in _spans(others, rows)]
 
 
-def _spans(queries: Sequence[str], rows: Mapping[str, int], most: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of stretches of queries with at most this many rows in total."""
+def _spans(queries: Sequence[str], rows: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of stretches of queries with at most `PART_ROWS` rows in total."""
     start = total = 0
     for i, query in enumerate(queries):
         own = rows.get(query, 0)
-        if total and own and total + own > most:
+        if total and own and total + own > PART_ROWS:
             yield start, i
             start, total = i, 0
         total += own

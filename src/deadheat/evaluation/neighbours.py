@@ -11,9 +11,9 @@ from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, note, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import versions, views_of
-from deadheat.evaluation.result import Result, Views
+from deadheat.evaluation.result import Result
 from deadheat.formats import Run, RunLike, read_run
-from deadheat.measures import Precision, Recall
+from deadheat.measures import Judged, Recall
 from deadheat.provenance import Provenance
 from deadheat.settings import EvalSettings
 from deadheat.ties import Ints, JudgedLists, build_groups, rank_nan
@@ -77,21 +77,14 @@ def neighbour_recall(
     query, row = number[owner[best]], order[best]
     lists, remarks = _make_lists(truth, answers, query, row, settings.tie_tolerance, k)
     groups = build_groups(lists, settings)
-    views = views_of(groups, [Precision @ k])[Precision @ k]
+    # The documents found are the judged ones.
+    [recall] = views_of(groups, [Judged @ k]).values()
 
     neighbours = np.minimum(np.diff(truth.offsets), k)
     short = int((np.bincount(query, minlength=len(neighbours)) < neighbours).sum())
     if short:
         pattern = "{queries:query} with fewer than k documents found: the rest counts as missed"
         remarks.append(note(pattern, queries=short))
-    factor = k / np.maximum(neighbours, 1)
-    recall = Views(
-        expected=views.expected * factor,
-        best=views.best * factor,
-        worst=views.worst * factor,
-        oblivious=views.oblivious * factor,
-        variance=None if views.variance is None else views.variance * factor**2,
-    )
     provenance = Provenance(answers.source, truth.source, settings, versions=versions())
     return Result(truth.query_ids, {Recall @ k: recall}, provenance, tuple(remarks))
 

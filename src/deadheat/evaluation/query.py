@@ -58,17 +58,16 @@ def rank_query(
     """
     settings = replace(settings or EvalSettings(), queries="intersection")
     parsed = measure if isinstance(measure, Measure) else parse_measure(measure)
-    judgements = read_qrels(qrels)
-    if str(query) not in judgements.query_ids:
-        raise InputError(f"{judgements.source}: query {str(query)!r} has no judgements")
-    run = read_run(run, with_ranks=settings.needs_ranks)
-    if str(query) not in run.query_index:
-        raise InputError(f"{run.source}: query {str(query)!r} is not in the run")
-    number = run.query_index[str(query)]
+    judgements, run = read_qrels(qrels), read_run(run, with_ranks=settings.needs_ranks)
+    query = str(query)
+    for table in (judgements, run):
+        if query not in table.query_ids:
+            raise InputError(f"{table.source}: there is no query {query!r}")
+    number = run.query_index[query]
     rows = np.arange(*run.offsets[number : number + 2])
     alone = run_from_columns(
         run.source,
-        id_column([str(query)] * len(rows)),
+        id_column([query] * len(rows)),
         run.documents.ids(rows),
         (run.scores if run.exact is None else run.exact)[rows],
         None if run.ranks is None else run.ranks[rows],
@@ -76,5 +75,5 @@ def rank_query(
     if run.n_tied_beyond_cut is not None:
         alone = replace(alone, n_tied_beyond_cut=run.n_tied_beyond_cut[number : number + 1])
     result = evaluate_run(judgements, alone, [parsed], settings)
-    documents = rank_lists(alone, judgements, [str(query)], settings=settings)
-    return RankedQuery(str(query), parsed, result, documents)
+    documents = rank_lists(alone, judgements, [query], settings=settings)
+    return RankedQuery(query, parsed, result, documents)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from threading import Lock
 
 import numpy as np
@@ -15,7 +14,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, open_shards
+from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards, read_shards
 from deadheat.evaluation.corpus.evaluate import (
     Corpus,
     evaluate_shards,
@@ -123,11 +122,11 @@ def evaluate_rescoring(
             counter.update(scores, positions=block.positions)
 
     shards = open_shards(chunks)
-    coarse_shards = [replace(shard, open=partial(_read_stage, shard.open, 1)) for shard in shards]
+    coarse_shards = [replace(shard, open=partial(_read_stage, shard, 1)) for shard in shards]
     corpus = Corpus(one, names, coarse_shards)
     first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
     finer_shards = [
-        replace(scanned, open=partial(_read_stage, shard.open, 2))
+        replace(scanned, open=partial(_read_stage, shard, 2))
         for scanned, shard in zip(scan.shards, shards, strict=True)
     ]
     frame = _rescore(counter, Corpus(two, names, finer_shards))
@@ -137,9 +136,9 @@ def evaluate_rescoring(
     return Rescoring(first, second)
 
 
-def _read_stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
+def _read_stage(shard: Shard, stage: int) -> Iterator[tuple[object, object]]:
     """Yield chunks with the embeddings of one stage."""
-    for number, chunk in enumerate(open()):
+    for number, chunk in enumerate(shard.start_pass()):
         if not isinstance(chunk, (tuple, list)) or len(chunk) != 3:
             raise InputError(
                 f"chunk {number} of the corpus: a chunk must be (document_ids, "
@@ -155,7 +154,7 @@ def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
     names: dict[int, str] = {}
 
     def select_candidates() -> Iterator[Chunk]:
-        for chunk in chain.from_iterable(shard.read(corpus.products) for shard in corpus.shards):
+        for chunk in read_shards(corpus.products, corpus.shards):
             own = chunk.take(np.isin(chunk.positions, wanted).nonzero()[0])
             names.update(zip(own.positions.tolist(), map(text_id, own.ids), strict=True))
             yield own

@@ -197,10 +197,7 @@ class Result(Mapping[str, Summary], Printable):
 
     def __contains__(self, measure: object) -> bool:
         """Return whether the measure was evaluated, by any of its names."""
-        try:
-            return isinstance(measure, (str, Measure)) and bool(self[measure])
-        except (KeyError, InputError):
-            return False
+        return self.get(measure) is not None  # type: ignore[arg-type] # any text is looked up
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the measures, in the order requested."""

@@ -162,11 +162,8 @@ def _arguments(measure: Measure, text: str, arguments: str) -> dict[str, object]
 
 
 def _suggestion(name: str) -> str:
-    if (run_together := re.fullmatch(r"(.*[^\d_.])(\d+)", name.strip())) is not None:
-        measure = _NAMES.get(_plain(run_together[1]))
-        if measure is not None:
-            return f": did you mean {measure.name}@{run_together[2]}?"
     stem = re.sub(r"(_cut|_at)?[_.]?$", "", _plain(name).rstrip("0123456789"))
     near = difflib.get_close_matches(stem, _NAMES, n=1, cutoff=0.5)
     known = ", ".join(m.name for m in MEASURES)
-    return (f": did you mean {_NAMES[near[0]].name}?" if near else "") + f" (known: {known})"
+    hint = f": did you mean {_NAMES[near[0]].name}?" if near else ""
+    return f"{hint} (known: {known}; with a cutoff: nDCG@10)"

@@ -41,9 +41,10 @@ class RankBiased(LinearMeasure):
         return total, max(squares - total * total / places, 0.0)
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
-        """Return, per query, the weight of all ranks after `above`, for gains of up to 1."""
+        """Return, per query, the weight of all ranks after `above`, times the largest gain."""
         reached = super().at_stake(groups, above) > 0
-        return np.where(reached, np.power(self.p, above.astype(np.float64)), 0)
+        largest = groups.max_grade if self.can_exceed_one else 1.0
+        return np.where(reached, largest * np.power(self.p, above.astype(np.float64)), 0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,11 +87,6 @@ class RBPMeasure(CountingMeasure, RankBiased):
             return relevant
         unit = groups.max_grade if self.gain == "scaled" else 1.0
         return np.asarray(relevant * groups.grade / (unit or 1.0))
-
-    def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
-        """Return, per query, the weight of all ranks after `above`, times the largest gain."""
-        largest = groups.max_grade if self.gain == "linear" else 1.0
-        return largest * super().at_stake(groups, above)
 
 
 RBP = RBPMeasure()

@@ -43,9 +43,8 @@ class RBPResidualMeasure(RankBiased):
         views = super().views(groups)
         total = 1.0 if self.cutoff is None else float(1 - self.p**self.cutoff)
         unknown = np.maximum(total - views[:4], 0)
-        views[:4] = unknown[
-            [0, 2, 1, 3]
-        ]  # the best order of the judged part is the worst of the rest
+        # The best order of the judged part is the worst of the rest.
+        views[:4] = unknown[[0, 2, 1, 3]]
         return views
 
 

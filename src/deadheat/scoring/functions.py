@@ -27,12 +27,10 @@ from deadheat.scoring.products import (
     Shape,
     as_array,
     cast_finite,
-    check_bits,
     check_product,
     check_range,
     convert,
     operand,
-    whole_operand,
 )
 
 
@@ -182,15 +180,16 @@ def join_pair(logits: Any) -> Any:
 def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any:
     """Score every query with every document: arrays give an array, tensors a tensor."""
     check_product(format, kind, queries.shape, documents.shape)
-    if format.is_float:
-        q = operand("queries", queries, format, kind)
-        scores = q @ operand("documents", documents, format, kind).T
-        check_range("a product", float(abs(scores).max()), format)
-        return scores.to(format.torch) if is_tensor(scores) else format.round(scores)
-    check_bits(queries.dtype, documents.dtype)
-    q = whole_operand("queries", queries, kind)
-    dots = q @ whole_operand("documents", documents, kind).T
-    return convert((dots - q.shape[1]) / 2 if kind == "hamming" else dots, "int64")
+    if not format.is_float and queries.dtype != documents.dtype:
+        raise InputError(  # bits packed into int8 are uint8 minus 128
+            f"queries and documents must have one dtype, not {queries.dtype} and {documents.dtype}"
+        )
+    q, d = operand("queries", queries, format, kind), operand("documents", documents, format, kind)
+    scores = q @ d.T
+    if not format.is_float:
+        return convert((scores - q.shape[1]) / 2 if kind == "hamming" else scores, "int64")
+    check_range("a product", float(abs(scores).max()), format)
+    return scores.to(format.torch) if is_tensor(scores) else format.round(scores)
 
 
 def apply_head(hidden: Any, weight: Any, bias: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from deadheat._internal.dtypes import Format, parse_format
+from deadheat._internal.dtypes import FORMATS, Format
 from deadheat._internal.numbers import check_tensors, is_tensor, tensor_values
 from deadheat._internal.packages import available_cores, require
 from deadheat.errors import InputError
@@ -33,6 +33,10 @@ Array = npt.NDArray[np.generic]
 """Of any type."""
 Matrix: TypeAlias = "npt.NDArray[Any] | Tensor"
 """An array or a torch tensor of two dimensions."""
+_BITS = dict.fromkeys(("bool", "int8", "uint8"), FORMATS["binary"])
+_NUMBERS = {format.torch_name: format for format in FORMATS.values() if format.name != "binary"}
+_NUMBERS["uint8"] = FORMATS["int8"]
+"""The formats of embeddings by the type that they are stored as: bits, and numbers."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,6 @@ class Products:
     """The number format of the queries."""
     format: Format
     """The scoring dtype."""
-    limit: float
-    """The largest score."""
-
     noise: float
     """Largest rounding error of a score, relative to the largest score."""
 
@@ -75,34 +76,32 @@ class Products:
         dtype = dtype_name(asked)
         given, format = _find_formats(dtype, kind, regime)
         check_product(format, kind, asked.shape, asked.shape)
-        if format.mantissa is not None:
-            ready, limit = operand("queries", asked, format, kind), format.largest
-            noise = 2.0 ** (2 - min(format.mantissa, 12))
-        else:
-            ready, limit, noise = whole_operand("queries", asked, kind), np.inf, 0.0
+        ready = operand("queries", asked, format, kind)
+        bits = format.mantissa
+        noise = 0.0 if bits is None else 2.0 ** (2 - min(bits, 12))
         n_queries, width = asked.shape
         if n_queries == 1:
             # The last bits of the product of one vector with a matrix depend on the memory address
             # of the matrix; with two vectors they do not.
             ready = ready[[0, 0]]
-        return cls(ready, n_queries, width, kind, regime, dtype, given, format, limit, noise)
+        return cls(ready, n_queries, width, kind, regime, dtype, given, format, noise)
 
     def __call__(self, documents: Matrix) -> Matrix:
         """Score every query with a block of documents: ``[queries, documents]``."""
-        if self.format.mantissa is None:
-            scores = self.multiply(whole_operand("documents", documents, self.kind))
+        is_exact = self.format.mantissa is None
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.kind == "dot" and not is_exact:
+                ready = cast(documents, self.format)  # checked below, if a product is not finite
+            else:
+                ready = operand("documents", documents, self.format, self.kind)
+            scores = self.multiply(ready)
+        if is_exact:
             if self.kind == "hamming":
                 scores -= self.queries.shape[1]
                 scores /= 2
             return scores[: self.n_queries]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self.kind == "dot":
-                ready = cast(documents, self.format)
-            else:
-                ready = operand("documents", documents, self.format, self.kind)
-            scores = self.multiply(ready)
-            largest = max(float(scores.max()), -float(scores.min()))
-        if not largest <= self.limit:  # NaN, too
+        largest = max(float(scores.max()), -float(scores.min()))
+        if not largest <= self.format.largest:  # NaN, too
             cast_finite("documents", documents, self.format)
             check_range("a product", np.inf if np.isnan(largest) else largest, self.format)
         scores = scores[: self.n_queries]
@@ -124,32 +123,25 @@ class Products:
 
     def check(self, documents: Matrix) -> None:
         """Raise an error if the documents do not have the type and width of the queries."""
-        is_array = isinstance(documents, np.ndarray)
-        if is_array != isinstance(self.queries, np.ndarray):
-            words = ("arrays", "torch tensors")
-            here, there = words if is_array else words[::-1]
+        here, there = (
+            "arrays" if isinstance(values, np.ndarray) else f"torch tensors on {values.device}"
+            for values in (documents, self.queries)
+        )
+        if here != there:
             raise InputError(
-                f"the documents are {here} and the queries {there}: use one type for both"
+                f"the documents are {here} and the queries {there}: use one type, on one device"
             )
-        if documents.ndim != 2 or documents.shape[1] != self.width:
+        if documents.shape[1] != self.width:
             raise InputError(
                 f"embeddings of the shape {list(documents.shape)} do not match queries of the "
                 f"width {self.width}"
             )
         dtype = dtype_name(documents)
-        if self.format.mantissa is None:
-            check_bits(self.dtype, dtype)
-            return
-        given = _embedding_format("documents", dtype, self.kind)
-        if given.name not in (self.given.name, "int8"):
+        quantised = self.format.mantissa is not None and dtype in ("int8", "uint8")
+        if dtype != self.dtype and not quantised:
             raise InputError(
-                f"the documents are {given.name} and the queries {self.given.name}: embed both in "
-                "one dtype (int8 documents may be scored with float queries)"
-            )
-        if not is_array and documents.device != self.queries.device:
-            raise InputError(
-                f"the documents are on {documents.device} and the queries on "
-                f"{self.queries.device}: move both to one device"
+                f"the documents are {dtype} and the queries {self.dtype}: embed both in one dtype "
+                "(int8 documents may be scored with float queries)"
             )
 
     def provenance(self) -> ScoringProvenance:
@@ -168,28 +160,13 @@ class Products:
 @cache
 def _find_formats(dtype: str, kind: Product, regime: str) -> tuple[Format, Format]:
     """Return the format of queries that are stored as `dtype`, and the scoring dtype."""
-    given = _embedding_format("queries", dtype, kind)
-    return given, scoring_format(regime, given, kind)
-
-
-@cache
-def _embedding_format(name: str, dtype: str, kind: Product) -> Format:
-    """Return the format of embeddings, by the type that they are stored as."""
-    if kind == "hamming":
-        if dtype not in ("bool", "int8", "uint8"):
-            raise InputError(
-                f"{name} are {dtype}: Hamming distances need bits, boolean or packed into (u)int8"
-            )
-        return parse_format("binary")
-    try:
-        format = parse_format("int8" if dtype == "uint8" else dtype)
-    except InputError:
+    format = (_BITS if kind == "hamming" else _NUMBERS).get(dtype)
+    if format is None:
         raise InputError(
-            f"{name} are {dtype}, which is not supported: cast them, for example to float32"
-        ) from None
-    if format.name == "binary":
-        raise InputError(f"{name} are bits: use the similarity hamming")
-    return format
+            f"queries are {dtype}, which {kind} cannot score: cast them to floats of up to 32 bits "
+            "or 8-bit integers; hamming needs bits, boolean or packed into (u)int8"
+        )
+    return format, scoring_format(regime, format, kind)
 
 
 @cache
@@ -305,33 +282,30 @@ def as_array(name: str, values: object) -> Array:
 
 
 def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
-    """Cast embeddings; for a cosine, normalise them to length 1 after that."""
+    """Cast embeddings to a format; for a cosine, normalise them to length 1 after that.
+
+    8-bit integers, and bits as −1 and 1, become floats that hold every sum of products exactly.
+    BLAS multiplies floats, unlike integers, and CUDA has no product of integers.
+    """
+    if kind == "hamming":  # dot products are D − 2 × distance
+        return convert(2 * _unpack_bits(name, values) - 1, "float32")
+    if format.mantissa is None:
+        largest = 1 << (14 if _check_eight_bit(name, values) == "int8" else 16)
+        return convert(values, "float32" if values.shape[-1] * largest <= 1 << 24 else "float64")
     floats = cast_finite(name, values, format)
     if kind != "cosine":
         return floats
-    if is_tensor(floats):
-        norms = floats.norm(dim=-1, keepdim=True)
-    else:
+    if isinstance(floats, np.ndarray):
         with np.errstate(over="ignore"):  # a length that overflows is refused
             norms = np.linalg.norm(floats, axis=-1, keepdims=True)
+    else:
+        norms = floats.norm(dim=-1, keepdim=True)
     if norms.min() < format.smallest:
         raise InputError(
             f"{name} have a vector of length {norms.min():g}, which has no cosine: remove it"
         )
     check_range(f"{name}: a length", float(norms.max()), format)
     return cast(floats / cast(norms, format), format)
-
-
-def whole_operand(name: str, values: Any, kind: Product) -> Any:
-    """Return 8-bit integers, or bits (`kind` is hamming) as −1 and 1, as floats.
-
-    The floats hold every sum of products exactly. BLAS multiplies floats, unlike integers, and
-    CUDA has no product of integers.
-    """
-    if kind == "hamming":  # dot products are D − 2 × distance
-        return convert(2 * _unpack_bits(name, values) - 1, "float32")
-    largest = 1 << (14 if _check_eight_bit(name, values) == "int8" else 16)
-    return convert(values, "float32" if values.shape[-1] * largest <= 1 << 24 else "float64")
 
 
 def cast_finite(name: str, values: Any, format: Format) -> Any:
@@ -398,7 +372,7 @@ def _unpack_bits(name: str, values: Any) -> Any:
 
 def convert(values: Any, dtype: str) -> Any:
     """Cast an array or a tensor to a type of that name."""
-    if not is_tensor(values):
+    if isinstance(values, np.ndarray):
         return values.astype(dtype)
     import torch
 
@@ -413,15 +387,6 @@ def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -
     if len(queries) != 2 or len(documents) != 2 or queries[1] != documents[1]:
         raise InputError(
             f"a product needs [Q×D] and [N×D] embeddings, not {tuple(queries)}, {tuple(documents)}"
-        )
-
-
-def check_bits(queries: object, documents: object) -> None:
-    """Raise an error unless both dtypes are equal. Bits packed into int8 are uint8 minus 128."""
-    if str(queries) != str(documents):
-        raise InputError(
-            f"queries and documents must have one dtype, not {queries} and {documents}: store "
-            "binary and integer embeddings in the same way"
         )
 
 

@@ -26,7 +26,6 @@ OpenShard = Callable[[], Iterable[object]]
 """Returns an iterator of chunks; called once per pass."""
 Chunks = Iterable[object] | OpenShard | Sequence[OpenShard]
 
-T = TypeVar("T")
 R = TypeVar("R")
 
 
@@ -76,17 +75,21 @@ class Shard:
     documents: int | None = None
     """Number of documents in the first pass; later passes must find the same number."""
 
+    def start_pass(self) -> Iterable[object]:
+        """Return the chunks as the caller gives them, unchecked."""
+        chunks = self.open()
+        if not isinstance(chunks, Iterable):
+            raise InputError(
+                f"{self.name}: a function must return an iterator of chunks, not a "
+                f"{type(chunks).__name__}"
+            )
+        return chunks
+
     def read(self, products: Products) -> Iterator[Chunk]:
         """Yield the checked chunks. The next chunk may overwrite the memory of the previous one."""
         start, number = self.start, -1
         try:
-            chunks = self.open()
-            if not isinstance(chunks, Iterable):
-                raise InputError(
-                    f"{self.name}: a function must return an iterator of chunks, not a "
-                    f"{type(chunks).__name__}"
-                )
-            for given in chunks:  # enumerate would keep a reference to the chunk
+            for given in self.start_pass():  # enumerate would keep a reference to the chunk
                 number += 1
                 name = f"chunk {number} of {self.name}"
                 try:
@@ -104,6 +107,11 @@ class Shard:
                 f"{self.name} had {self.documents:,} documents in the first pass and "
                 f"{start - self.start:,} in a later one: chunks must be the same in every pass"
             )
+
+
+def read_shards(products: Products, shards: Iterable[Shard]) -> Iterator[Chunk]:
+    """Yield the checked chunks of shards, one shard after the other."""
+    return chain.from_iterable(shard.read(products) for shard in shards)
 
 
 def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
@@ -212,13 +220,14 @@ def _join_parts(parts: Sequence[Chunk]) -> Chunk:
 
 
 def map_blocks(
-    products: Products, blocks: Iterable[T], documents: int, work: Callable[[T], R]
+    products: Products, chunks: Iterable[Chunk], documents: int, work: Callable[[Chunk], R]
 ) -> Iterator[R]:
-    """Process blocks in threads, one thread per product; yield the results in order.
+    """Process chunks as blocks in threads, one thread per product; yield the results in order.
 
-    `documents` is the number of documents of all blocks. The calling thread cuts the blocks; if it
+    `documents` is the number of documents of all chunks. The calling thread cuts the blocks; if it
     is enough, it also processes them.
     """
+    blocks = cut_blocks(products, chunks)
     with single_thread_blas(products.queries) as (threads, begin):
         threads = min(threads, -(-documents // block_length(products.n_queries)))
         if threads <= 1 and isinstance(products.queries, np.ndarray):

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from deadheat._internal.fork_guard import check_fork
 from deadheat._internal.remarks import emits_warnings, note
+from deadheat._internal.threads import share_work
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import (
@@ -24,9 +24,9 @@ from deadheat.evaluation.corpus.chunks import (
     Chunks,
     Shard,
     block_length,
-    cut_blocks,
     map_blocks,
     open_shards,
+    read_shards,
     score_block,
 )
 from deadheat.evaluation.corpus.scan import RunTask, Scan, scan_corpus
@@ -35,7 +35,7 @@ from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, QrelsLike, query_names, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
-from deadheat.scoring import Matrix, Product, Products
+from deadheat.scoring import Matrix, Product, Products, single_thread_blas
 from deadheat.settings import EvalSettings, QueryPolicy
 from deadheat.ties import (
     Counts,
@@ -286,8 +286,7 @@ def score_pairs(
         scores = score_block(products, block)
         found[inside] = to_floats(scores[row[inside], column[inside]])
 
-    blocks = cut_blocks(products, chunks)
-    for _ in map_blocks(products, blocks, documents, look_up):
+    for _ in map_blocks(products, chunks, documents, look_up):
         pass
     return found
 
@@ -343,9 +342,8 @@ class CountTask:
     def count_blocks(self, products: Products, shards: Sequence[Shard]) -> Iterator[ShardCounts]:
         """Count the documents of shards in threads, and yield the counts of each block."""
         documents = sum(shard.documents or 0 for shard in shards)
-        chunks = chain.from_iterable(shard.read(products) for shard in shards)
-        blocks = cut_blocks(products, chunks)
-        return map_blocks(products, blocks, documents, partial(self.count_block, products))
+        chunks = read_shards(products, shards)
+        return map_blocks(products, chunks, documents, partial(self.count_block, products))
 
     def count_block(self, products: Products, block: Chunk) -> ShardCounts:
         """Count the documents of a block."""
@@ -402,7 +400,8 @@ def make_worker(
 def digest_products(products: Products) -> str:
     """Return a digest of the products of all queries with each other, computed as one block."""
     rows = products.queries[np.arange(block_length(products.n_queries)) % len(products.queries)]
-    [scores] = map_blocks(products, [rows], 1, products.multiply)
+    with single_thread_blas(products.queries) as (_, begin):
+        [scores] = share_work(products.multiply, [rows], 1, begin)
     return hashlib.sha256(np.ascontiguousarray(to_floats(scores)).tobytes()).hexdigest()
 
 
@@ -414,13 +413,10 @@ def score_documents(
     `documents` is the number of documents, for `progress`.
     """
     products, done = corpus.products, 0
-
-    def score(block: Chunk) -> tuple[Chunk, Matrix]:
-        return block, score_block(products, block)
-
-    chunks = chain.from_iterable(shard.read(products) for shard in corpus.shards)
-    blocks = cut_blocks(products, chunks)
-    for block, scores in map_blocks(products, blocks, documents, score):
+    chunks = read_shards(products, corpus.shards)
+    for block, scores in map_blocks(
+        products, chunks, documents, lambda block: (block, score_block(products, block))
+    ):
         yield block, scores
         done += len(block.positions)
         progress("counting", done, documents)

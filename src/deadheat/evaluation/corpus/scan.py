@@ -151,13 +151,12 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], run_task: Ru
     for shard, ids in run_task(shards, partial(_find_ids, repeated)):
         for document in ids:
             holders.setdefault(document, []).append(shard.number)
-    twice = {name: sorted(set(numbers)) for name, numbers in holders.items() if len(numbers) > 1}
+    twice = [document for document, numbers in holders.items() if len(numbers) > 1]
     if twice:
         example = min(twice)
-        where = " and ".join(f"shard {number}" for number in twice[example])
         raise InputError(
-            f"the corpus has document {example!r} more than once, in {where}"
-            f"{f' (and {len(twice) - 1:,} more)' if len(twice) > 1 else ''}; give every document "
+            f"the corpus has document {example!r} more than once, in the shards "
+            f"{sorted(set(holders[example]))} ({len(twice):,} such documents): give every document "
             "once"
         )
 
