@@ -14,7 +14,7 @@ from deadheat.formats import read_qrels
 from deadheat.integrations.base import ALL_QUERIES, Measures, load_host, no_score
 from deadheat.measures import parse_measures
 
-_haystack = load_host("haystack", "haystack")
+_haystack = load_host("haystack")
 if TYPE_CHECKING:
     from haystack import Document
 else:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ir_measures import Metric
     from pandas import DataFrame
 
-_host: Any = load_host("ir_measures", "ir-measures")
+_host: Any = load_host("ir_measures")
 
 VIEW_PREFIXES = {"E": "expected"} | {
     view.capitalize(): view for view in ("best", "worst", "range", "std", "bias")

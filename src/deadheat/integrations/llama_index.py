@@ -27,9 +27,9 @@ from deadheat.settings import EvalOptions, EvalSettings
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_evaluation: Any = load_host("llama_index.core.evaluation", "llama-index")
-_base = load_host("llama_index.core.evaluation.retrieval.base", "llama-index")
-_metrics = load_host("llama_index.core.evaluation.retrieval.metrics", "llama-index")
+_evaluation: Any = load_host("llama_index.core.evaluation")
+_base = load_host("llama_index.core.evaluation.retrieval.base")
+_metrics = load_host("llama_index.core.evaluation.retrieval.metrics")
 SCORES = "retrieved_scores"
 """Key in the metadata of every value for the scores of the retrieved nodes."""
 

@@ -146,7 +146,7 @@ class RelevanceEvaluator:
             return {name: dict.fromkeys(run, 0.0) for name in names}
         grades, level = _whole_grades(qrels, names[0]), 1 if self._level is None else self._level
         listed = read_run(run).to_dict() if any(run.values()) else {}
-        evaluator = load_host("pytrec_eval", "pytrec-eval").RelevanceEvaluator
+        evaluator = load_host("pytrec_eval").RelevanceEvaluator
         values = evaluator(grades, self._asked, level).evaluate(
             {query: listed.get(query, {}) for query in run}
         )
@@ -155,7 +155,7 @@ class RelevanceEvaluator:
 
 def _metric_names(measures: set[str]) -> list[str]:
     """Return the names under which pytrec_eval returns the given measures."""
-    original = load_host("pytrec_eval", "pytrec-eval").RelevanceEvaluator
+    original = load_host("pytrec_eval").RelevanceEvaluator
     try:
         evaluator = original({"q": {"d": 1}}, measures)
     except (TypeError, ValueError) as error:

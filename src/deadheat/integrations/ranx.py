@@ -82,7 +82,7 @@ def evaluate(
     check_views([view])
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     measures = {name: _parse_metric(name) for name in names}
-    host = load_host("ranx", "ranx")
+    host = load_host("ranx")
     if isinstance(run, host.Run):
         if make_comparable and isinstance(qrels, host.Qrels):
             run = run.make_comparable(qrels)
@@ -129,7 +129,7 @@ def save(run: Any, result: Result, views: Sequence[str] = VIEWS) -> None:
 
 def to_run(run: RunLike, name: str | None = None) -> Any:
     """Make a `Run` of ranx from any run that `deadheat.evaluate` accepts."""
-    return load_host("ranx", "ranx").Run.from_dict(read_run(run).to_dict(), name)
+    return load_host("ranx").Run.from_dict(read_run(run).to_dict(), name)
 
 
 def to_qrels(qrels: QrelsLike, name: str | None = None) -> Any:
@@ -137,7 +137,7 @@ def to_qrels(qrels: QrelsLike, name: str | None = None) -> Any:
     read = read_qrels(qrels)
     if (read.grades != np.floor(read.grades)).any():
         raise InputError(f"{read.source}: ranx needs whole grades; scale the fractions first")
-    made = load_host("ranx", "ranx").Qrels.from_dict(
+    made = load_host("ranx").Qrels.from_dict(
         {q: {d: int(grade) for d, grade in docs.items()} for q, docs in read.to_dict().items()}
     )
     made.name = name

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
     from torch import Tensor
 
-_abstasks = load_host("mteb.abstasks", "mteb")
-_aggregated = load_host("mteb.abstasks.aggregated_task", "mteb")
-_models: Any = load_host("mteb.models", "mteb")
+_abstasks = load_host("mteb.abstasks")
+_aggregated = load_host("mteb.abstasks.aggregated_task")
+_models: Any = load_host("mteb.models")
 
 Tasks = TypeVar("Tasks")
 

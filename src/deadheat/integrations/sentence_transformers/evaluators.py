@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     ScoreFunction = Callable[..., Tensor]
 
 _EXTRA = "sentence-transformers"
-_bi_encoder: Any = load_host("sentence_transformers.sentence_transformer.evaluation", _EXTRA)
-_cross_encoder: Any = load_host("sentence_transformers.cross_encoder.evaluation", _EXTRA)
-_sparse_encoder: Any = load_host("sentence_transformers.sparse_encoder.evaluation", _EXTRA)
+_bi_encoder: Any = load_host("sentence_transformers.sentence_transformer.evaluation")
+_cross_encoder: Any = load_host("sentence_transformers.cross_encoder.evaluation")
+_sparse_encoder: Any = load_host("sentence_transformers.sparse_encoder.evaluation")
 
 
 class TieAware(_bi_encoder.SentenceEvaluator):  # type: ignore[misc]

@@ -61,8 +61,7 @@ def search(
     if complete:
         found, sizes, _ = _complete(known, vectors, found)
     return search_results(
-        [ids for ids, _ in found],
-        [scores for _, scores in found],
+        *map(list, zip(*found, strict=True)),
         query_ids=query_ids,
         document_ids=document_ids,
         larger_is_better=known.larger_is_better,
