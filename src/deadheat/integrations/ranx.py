@@ -83,7 +83,8 @@ def evaluate(
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     measures = {name: _parse_metric(name) for name in names}
     host = load_host("ranx")
-    if isinstance(run, host.Run):
+    is_run = isinstance(run, host.Run)
+    if is_run:
         if make_comparable and isinstance(qrels, host.Qrels):
             run = run.make_comparable(qrels)
         if not run.sorted:
@@ -97,18 +98,16 @@ def evaluate(
     values, warnings = _evaluate(judged, listed, measures, view)
     emit_warnings(warnings)
     returned: dict[str, object] = {}
-    keeps = save_results_in_run and isinstance(run, host.Run)
     for name, by_query in values.items():
         column, kept = np.array(list(by_query.values())), view_name(name, view)
-        mean, std = average(column, view), np.std(column)
-        if keeps:
+        means = {"mean": average(column, view), "std": np.std(column)}
+        if is_run and save_results_in_run:
             run.scores[kept].update(by_query)
-            run.mean_scores[kept] = mean
+            run.mean_scores[kept] = means["mean"]
+            if return_mean and return_std:
+                run.std_scores[kept] = means["std"]
+        mean = means if return_std else means["mean"]
         returned[name] = mean if return_mean else column
-        if return_mean and return_std:
-            returned[name] = {"mean": mean, "std": std}
-            if keeps:
-                run.std_scores[kept] = std
     return returned if len(names) > 1 else returned[names[0]]
 
 
