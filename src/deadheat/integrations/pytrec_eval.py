@@ -153,7 +153,9 @@ class RelevanceEvaluator:
                     "grades, at least one of them 0 or more; leave out that query or that measure"
                 )
         whole = {query: {doc: int(g) for doc, g in docs.items()} for query, docs in grades.items()}
-        listed = dict.fromkeys(run, {}) | (read_run(run).to_dict() if any(run.values()) else {})
+        listed: dict[str, Any] = {query: {} for query in run}
+        if any(run.values()):
+            listed |= read_run(run).to_dict()
         level = 1 if self._level is None else self._level
         evaluator = load_host("pytrec_eval").RelevanceEvaluator(whole, self._asked, level)
         values = evaluator.evaluate(listed)
@@ -168,4 +170,3 @@ def _metric_names(measures: set[str]) -> list[str]:
     except (TypeError, ValueError) as error:
         raise InputError(f"pytrec_eval refuses these measures: {error}") from None
     return list(evaluator.evaluate({"q": {"d": 1.0}})["q"])
-

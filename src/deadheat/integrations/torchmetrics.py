@@ -33,8 +33,8 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
 
     `update` and `forward` take ``preds``, ``target`` and ``indexes`` of one shape. All documents of
     a query must be in one call, because only the values of the query are kept: five numbers per
-    measure. They are stored as bits, so a cast of the model does not change them. They are summed in
-    one order, so several processes give the same result as one, to the last bit.
+    measure. They are stored as bits, so a cast of the model does not change them. They are summed
+    in one order, so several processes give the same result as one, to the last bit.
 
     Parameters
     ----------
@@ -165,8 +165,9 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
             values = np.zeros((1, values.shape[1]))  # as in torchmetrics
         views = {}
         columns = values.T.reshape(-1, len(_KEPT), len(values))
-        for measure, (*others, variance) in zip(self.measures, columns, strict=True):
-            views[measure] = Views(*others, variance if measure.has_variance else None)
+        for measure, five in zip(self.measures, columns, strict=True):
+            own: dict[str, Any] = dict(zip(_KEPT, five, strict=True))
+            views[measure] = Views(**own if measure.has_variance else own | {"variance": None})
         means = Result(range(len(values)), views).flat(at=self.at, views=self.views)
         # float64 if the device supports it.
         dtype = _torch.float32 if self.device.type == "mps" else _torch.float64

@@ -189,11 +189,11 @@ def _token_ids(tokenizer: Any, tokens: Sequence[str | int] | None) -> tuple[int,
         return ()
     convert = getattr(tokenizer, "convert_tokens_to_ids", lambda word: None)
     unknown = (None, getattr(tokenizer, "unk_token_id", None))
-    words = isinstance(tokens, str)
-    ids = () if words else tuple(t if isinstance(t, int) else convert(t) for t in tokens)
+    words: Sequence[Any] = [] if isinstance(tokens, str) else tokens
+    ids: tuple[Any, ...] = tuple(word if isinstance(word, int) else convert(word) for word in words)
     if not ids or any(number in unknown for number in ids):
         raise InputError(
-            f"tokens must be ids, or words such as ('no', 'yes') that are tokens of the tokenizer "
+            "tokens must be ids, or words such as ('no', 'yes') that are tokens of the tokenizer "
             f"(tokenizer=…), not {tokens!r}"
         )
     return ids

@@ -98,13 +98,11 @@ class EncoderView(View):
 
     def similarity(self, embeddings1: object, embeddings2: object, **options: object) -> Any:
         """Score each of the first embeddings with each of the second."""
-        import torch
-
         a, b = self._operands(embeddings1, embeddings2)
         if self._deadheat.regime == "hps":
             return super().similarity(a, b, **options)  # type: ignore[misc]
-        format, kind = self._deadheat.format, self.similarity_fn_name
-        return torch_functions.product(*map(torch.atleast_2d, (a, b)), format, kind)
+        q, d = (x.unsqueeze(0) if x.ndim == 1 else x for x in (a, b))
+        return torch_functions.product(q, d, self._deadheat.format, self.similarity_fn_name)
 
     def similarity_pairwise(
         self, embeddings1: object, embeddings2: object, **options: object
@@ -139,6 +137,8 @@ class EncoderView(View):
             return own.float() if hps else own
 
         return [
-            list(map(tensor, given)) if ragged and isinstance(given, list | tuple) else tensor(given)
+            list(map(tensor, given))
+            if ragged and isinstance(given, list | tuple)
+            else tensor(given)
             for given in embeddings
         ]

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     ScoreFunction = Callable[..., Tensor]
 
-_EXTRA = "sentence-transformers"
 _bi_encoder: Any = load_host("sentence_transformers.sentence_transformer.evaluation")
 _cross_encoder: Any = load_host("sentence_transformers.cross_encoder.evaluation")
 _sparse_encoder: Any = load_host("sentence_transformers.sparse_encoder.evaluation")
@@ -118,13 +117,11 @@ class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRera
 
     def compute_metrics(self, y_true: Sequence[int], y_pred: Floats) -> tuple[float, float, float]:
         """Return the expected MRR, nDCG and average precision of one list."""
-        result = self._evaluate([y_pred], [y_true])
-        ap, mrr, ndcg = map(float, result.values())
+        ap, mrr, ndcg = map(float, self._evaluate([y_pred], [y_true]).values())
         if y_pred.dtype.kind == "f":  # reranked scores; integers are the ranks before reranking
-            reported = (mrr, ndcg, ap)
-            if len(y_pred) > 1:  # scikit-learn has no nDCG of one document
-                reported = super().compute_metrics(y_true, y_pred)
-            self._seen.append((y_pred, y_true, reported))
+            alone = len(y_pred) == 1  # scikit-learn has no nDCG of one document
+            own = (mrr, ndcg, ap) if alone else super().compute_metrics(y_true, y_pred)
+            self._seen.append((y_pred, y_true, own))
         return mrr, ndcg, ap
 
     def _finish(self) -> None:
@@ -244,12 +241,10 @@ def _count_scores(score: ScoreFunction, counts: CorpusCounts, keep: bool) -> Sco
     """
     import torch
 
-    def count(queries: Tensor, documents: Tensor) -> Tensor:
-        scores = score(queries, documents)
-        counts.add(scores)
-        return scores if keep else torch.full((len(scores), 1), -float(counts.seen))
-
-    return count
+    count = counts.counting(score)
+    if keep:
+        return count
+    return lambda *pair: torch.full((len(count(*pair)), 1), -float(counts.seen))
 
 
 class InformationRetrievalEvaluator(Search):

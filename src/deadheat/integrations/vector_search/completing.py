@@ -105,7 +105,7 @@ def complete_groups(
     ):
         asked = "growing k"
         reached = _grow(index, vectors, found, last)
-    whole = Completed(*map(list, zip(*found, strict=True)), [0] * len(found), asked)
+    whole = Completed([own for own, _ in found], [own for _, own in found], [0] * len(found), asked)
     for (q, score), (near, row) in zip(last.items(), reached, strict=True):
         more = (row == score) & ~np.isin(near, whole.ids[q])
         whole.ids[q] = np.concatenate((whole.ids[q], near[more]))
