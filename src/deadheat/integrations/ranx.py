@@ -7,7 +7,7 @@ are those of the original. `deadheat.evaluate` accepts a `Run` and a `Qrels` of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,19 +90,29 @@ def evaluate(
         if not run.sorted:
             run.sort()
     judged, listed = _read(qrels, "qrels"), _read(run, "run")
-    if judged.keys() != listed.keys():
+    if not judged or judged.keys() != listed.keys():
         raise InputError(
-            "qrels and run have different queries; pass make_comparable=True to count queries that "
-            "the run misses as 0 and to drop queries that are not judged"
+            "qrels and run must have the same queries, at least one; make_comparable=True counts "
+            "queries that the run misses as 0 and drops queries that are not judged"
         )
-    values, warnings = _evaluate(judged, listed, measures, view)
-    emit_warnings(warnings)
+    values: dict[str, dict[str, float]] = {}
+    for level in {level for _, level in measures.values()}:
+        # ranx treats a grade between 0 and the level as 0, for every measure.
+        grades = {
+            query: {doc: 0 if 0 < grade < level else grade for doc, grade in docs.items()}
+            for query, docs in sorted(judged.items())
+        }
+        own = {name: measure for name, (measure, lowest) in measures.items() if lowest == level}
+        found, result = evaluate_lists(grades, listed, own, view)
+        values |= found
+        if result is not None:  # a query of an empty list is 0
+            emit_warnings(warnings_without(result, "missing"))
     returned: dict[str, object] = {}
-    for name, by_query in values.items():
-        column, kept = np.array(list(by_query.values())), view_name(name, view)
+    for name in measures:
+        column, kept = np.array(list(values[name].values())), view_name(name, view)
         means = {"mean": average(column, view), "std": np.std(column)}
         if is_run and save_results_in_run:
-            run.scores[kept].update(by_query)
+            run.scores[kept].update(values[name])
             run.mean_scores[kept] = means["mean"]
             if return_mean and return_std:
                 run.std_scores[kept] = means["std"]
@@ -155,29 +165,4 @@ def _parse_metric(name: object) -> tuple[Measure, int]:
 def _read(value: Any, name: str) -> ByQuery:
     """Read an object of ranx, or a dict of dicts."""
     lists = value.to_dict() if hasattr(value, "to_dict") else value
-    by_query = read_lists(lists, name, "an object of ranx or ")
-    if not by_query:
-        raise InputError(f"{name} has no query")
-    return by_query
-
-
-def _evaluate(
-    judged: ByQuery,
-    listed: ByQuery,
-    measures: Mapping[str, tuple[Measure, int]],
-    view: str,
-) -> tuple[dict[str, dict[str, float]], list[str]]:
-    """Return the value of each metric and query, in the order of query ids, and warnings."""
-    values, warnings = {name: dict[str, float]() for name in measures}, list[str]()
-    for level in {level for _, level in measures.values()}:
-        # ranx treats a grade between 0 and the level as 0, for every measure.
-        grades = {
-            query: {doc: 0 if 0 < grade < level else grade for doc, grade in docs.items()}
-            for query, docs in sorted(judged.items())
-        }
-        own = {name: measure for name, (measure, lowest) in measures.items() if lowest == level}
-        found, result = evaluate_lists(grades, listed, own, view)
-        values |= found
-        if result is not None:
-            warnings += warnings_without(result, "missing")  # a query of an empty list is 0
-    return values, warnings
+    return read_lists(lists, name, "an object of ranx or ")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 _host: Any = load_host("torchmetrics")
 _torch: Any = require("torch", "`deadheat.integrations.torchmetrics`")
 
-EMPTY_TARGET_ACTIONS = ("neg", "pos", "skip", "error")
-"""Values of a query without a relevant document, under torchmetrics' names."""
 _KEPT = [field.name for field in fields(Views)]
 """The values that are kept for each query and measure."""
 
@@ -94,14 +92,16 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
                     f"{measure!r} depends on the highest grade of all queries, which is not known "
                     "in a batch: give it max_grade, or choose another gain"
                 )
-        for name, value, choices in (
-            ("empty_target_action", empty_target_action, EMPTY_TARGET_ACTIONS),
-            ("numbering", numbering, ("run", "batch")),
+        settings = empty_target_action, ignore_index, numbering
+        if (
+            empty_target_action not in ("neg", "pos", "skip", "error")
+            or numbering not in ("run", "batch")
+            or not isinstance(ignore_index, int | None)
         ):
-            if value not in choices:
-                raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r:.60}")
-        if ignore_index is not None and not isinstance(ignore_index, int):
-            raise InputError(f"ignore_index must be a whole number, not {ignore_index!r:.60}")
+            raise InputError(
+                "empty_target_action must be neg, pos, skip or error, ignore_index a whole number, "
+                f"and numbering run or batch, not {settings!r:.100}"
+            )
         self.empty_target_action = empty_target_action
         self.ignore_index = ignore_index
         self.numbering = numbering
@@ -109,21 +109,22 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         self._one = isinstance(views, str) and len(self.measures) == 1
         self.add_state("rows", [], "cat")
         # A MetricCollection merges metrics with the same states; a different name prevents that.
-        settings = repr((self.measures, empty_target_action, ignore_index, numbering))
-        name = f"settings_{zlib.crc32(settings.encode()):08x}"
-        self.add_state(name, _torch.tensor(0), "sum")
+        number = zlib.crc32(repr((self.measures, settings)).encode())
+        self.add_state(f"settings_{number:08x}", _torch.tensor(0), "sum")
 
     def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
         """Add documents: their scores, grades and query numbers, of one shape."""
         given = (preds, target, indexes)
-        is_tensor = all(isinstance(each, _torch.Tensor) for each in given)
-        if not is_tensor or not preds.shape == target.shape == indexes.shape:
-            shapes = ", ".join(str(list(np.shape(each))) for each in given)
+        if (
+            not all(isinstance(each, _torch.Tensor) for each in given)
+            or not preds.shape == target.shape == indexes.shape
+            or indexes.dtype != _torch.long
+        ):
+            kinds = [getattr(each, "dtype", type(each).__name__) for each in given]
             raise InputError(
-                f"preds, target and indexes must be tensors of one shape, not {shapes}"
+                "preds, target and indexes must be tensors of one shape, and indexes of type "
+                f"torch.long, not {', '.join(map(str, kinds))} of {list(map(np.shape, given))}"
             )
-        if indexes.dtype != _torch.long:
-            raise InputError(f"indexes must be of type torch.long, not {indexes.dtype}")
         kept = slice(None) if self.ignore_index is None else target != self.ignore_index
         preds, target, indexes = (each.detach()[kept].reshape(-1) for each in given)
         result = evaluate_scores(target, preds, self.measures, ALL_QUERIES, query=indexes)
