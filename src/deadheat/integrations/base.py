@@ -98,10 +98,9 @@ def average(
     values: NDArray[np.float64], view: str, weights: NDArray[np.float64] | None = None
 ) -> float:
     """Return the average over queries; for tie stds, the tie std of the average."""
-    if view == "std":
-        weights = np.ones(len(values)) if weights is None else weights
-        return float(np.linalg.norm(values * weights) / weights.sum())
-    return float(np.average(values, weights=weights))
+    weights = np.ones(len(values)) if weights is None else weights
+    total = np.linalg.norm(values * weights) if view == "std" else (values * weights).sum()
+    return float(total / weights.sum())
 
 
 def view_name(metric: str, view: str) -> str:

@@ -4,6 +4,7 @@ Haystack's own evaluators use the order of the documents, and ignore the scores 
 """
 
 # No `from __future__ import annotations`: Haystack reads the types of `run` to check connections.
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -57,8 +58,7 @@ class TieAwareDocumentEvaluator:
         self.measures = [repr(measure) for measure in parse_measures(measures)]
         check_views(views)
         self.views = list(views)
-        parts = document_comparison_field.split(".")
-        if parts[0] not in ("content", "id", "meta") or (len(parts) > 1) != (parts[0] == "meta"):
+        if not re.fullmatch(r"content|id|meta\..+", document_comparison_field):
             raise InputError(
                 "document_comparison_field must be 'content', 'id' or 'meta.KEY', not "
                 f"{document_comparison_field!r:.60}"

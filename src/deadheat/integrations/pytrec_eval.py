@@ -93,13 +93,7 @@ class RelevanceEvaluator:
         self._judged_only = judged_docs_only_flag
         self._level = relevance_level
         self._qrels = read_lists(query_relevance, "the judgements")
-        if isinstance(measures, str) or not isinstance(measures, Iterable):
-            raise InputError(
-                f"measures must be a set of names of pytrec_eval, such as {{'ndcg_cut_10'}}, not "
-                f"{measures!r:.60}"
-            )
-        self._asked = set(measures)
-        self._names = _metric_names(self._asked)
+        self._asked, self._names = _read_names(measures)
         self._measures = {}
         for name in filter(OURS.fullmatch, self._names):
             measure = parse_measure(name)
@@ -162,11 +156,15 @@ class RelevanceEvaluator:
         return {name: {query: values[query][name] for query in run} for name in self._others}
 
 
-def _metric_names(measures: set[str]) -> list[str]:
-    """Return the names under which pytrec_eval returns the given measures."""
+def _read_names(measures: Iterable[str]) -> tuple[set[str], list[str]]:
+    """Return names of measures, and the names under which pytrec_eval returns them."""
     original = load_host("pytrec_eval").RelevanceEvaluator
     try:
-        evaluator = original({"q": {"d": 1}}, measures)
+        asked = set(measures)
+        evaluator = original({"q": {"d": 1}}, asked)
     except (TypeError, ValueError) as error:
-        raise InputError(f"pytrec_eval refuses these measures: {error}") from None
-    return list(evaluator.evaluate({"q": {"d": 1.0}})["q"])
+        raise InputError(
+            f"measures must be a set of names of pytrec_eval, such as {{'ndcg_cut_10'}}, not "
+            f"{measures!r:.60}: {error}"
+        ) from None
+    return asked, list(evaluator.evaluate({"q": {"d": 1.0}})["q"])

@@ -208,13 +208,10 @@ def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     varying = [name for name in ("subset", "split") if frame[name].n_unique() > 1]
-    rules = dict.fromkeys(frame["rule"])
     return Table(
         frame,
         [
-            Column("task", "name"),
-            *(Column(name, "name") for name in varying),
-            Column("measure", "name"),
+            *(Column(name, "name") for name in ("task", *varying, "measure")),
             Column("mteb", title="MTEB"),
             Column("expected"),
             Column("std", title="± tie std", drop_priority=1),
@@ -222,6 +219,6 @@ def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
             Column("bias", "signed"),
             Column("rule", "name", drop_priority=2),
         ],
-        notes=[f"{rule}: {TIE_RULES[rule]}" for rule in rules],
+        notes=[f"{rule}: {TIE_RULES[rule]}" for rule in dict.fromkeys(frame["rule"])],
         grouped=1 + len(varying),
     )

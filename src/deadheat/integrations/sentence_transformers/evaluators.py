@@ -206,8 +206,8 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
         self.results = {**self.results, function: result}
         scores: dict[str, dict[int, float]] = {name: {} for name, _, _ in measures}
         for name, k, measure in measures:
-            scores[name][k] = result[measure].expected
-            for key, value in tie_views(name, result[measure]).items():
+            views = {name: result[measure].expected, **tie_views(name, result[measure])}
+            for key, value in views.items():
                 scores.setdefault(key, {})[k] = value
         return scores
 

@@ -75,10 +75,8 @@ class USearch(Index):
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
         found = self.index.search(queries, k, exact=self.exact)
-        if np.ndim(found.keys) == 1:  # one query
-            return [(found.keys, found.distances)]
-        rows = zip(found.keys, found.distances, found.counts, strict=True)
-        return [(keys[:n], distances[:n]) for keys, distances, n in rows]
+        lists = [found] if np.ndim(found.keys) == 1 else found  # one query, or several
+        return [(each.keys, each.distances) for each in lists]
 
 
 class Hnswlib(Index):
