@@ -112,13 +112,13 @@ def test_the_table_fits_and_explains_the_rules(folder, qrels):
 class TestBadInput:
     def test_a_folder_without_predictions(self, tmp_path):
         assert "no predictions of MTEB" in refusal(tmp_path)
-        assert "there is no such file or folder" in refusal(tmp_path / "absent")
+        assert f"{tmp_path / 'absent'}: not predictions" in refusal(tmp_path / "absent")
 
     def test_half_a_file(self, folder, qrels):
         path = folder / "Task_predictions.json"
         path.write_text(path.read_text()[:-20])
         error = refusal(folder, "--qrels", qrels)
-        assert "Task_predictions.json: cannot be read as JSON" in error
+        assert "Task_predictions.json: not predictions of MTEB" in error
         assert "run the task again" in error
 
     @pytest.mark.parametrize("content", ["[]", "3", '"text"'])

@@ -25,8 +25,9 @@ from mteb_tasks import (  # noqa: E402
 
 import deadheat as dh  # noqa: E402
 from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
+from deadheat.integrations.base import TIE_VIEWS  # noqa: E402
 from deadheat.integrations.mteb import evaluate, tie_aware, tie_aware_cache, wrap  # noqa: E402
-from deadheat.integrations.mteb.scores import VIEW_SUFFIXES, measure_names, tie_rule  # noqa: E402
+from deadheat.integrations.mteb.scores import measure_names, tie_rule  # noqa: E402
 from deadheat.integrations.precision import regime_view  # noqa: E402
 
 # What the host warns about is its own.
@@ -52,6 +53,7 @@ WORDS = [
 ]
 TEXTS = [" ".join(words) for words in np.random.default_rng(0).choice(WORDS, (60, 5))]
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
+VIEW_SUFFIXES = {"expected": "expected", **TIE_VIEWS}
 
 
 @pytest.fixture(scope="module", autouse=True)

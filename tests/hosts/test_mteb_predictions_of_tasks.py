@@ -85,5 +85,5 @@ def test_judgements_that_cannot_be_loaded(tmp_path):
 def test_a_task_that_mteb_does_not_know(tmp_path):
     path = tmp_path / "Nothing_predictions.json"
     path.write_text(json.dumps({"mteb_model_meta": {}, "default": {"test": {"q": {"a": 1.0}}}}))
-    with pytest.raises(InputError, match=r"has no task Nothing.*--qrels Nothing=FILE"):
+    with pytest.raises(InputError, match=r"Nothing.*--qrels Nothing/default/test=FILE"):
         evaluate_predictions(tmp_path)

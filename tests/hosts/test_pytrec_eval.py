@@ -166,9 +166,9 @@ def test_runs_with_nothing_in_them():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: evaluated(JUDGED, {"ndgc"}, run=RUN), "refuses these measures: .*ndgc"),
+        (lambda: evaluated(JUDGED, {"ndgc"}, run=RUN), "must be a set of names .*ndgc"),
         (lambda: evaluated(JUDGED, "map", run=RUN), "must be a set of names"),
-        (lambda: evaluated(JUDGED, {3}, run=RUN), "refuses these measures"),
+        (lambda: evaluated(JUDGED, {3}, run=RUN), "must be a set of names"),
         (lambda: evaluated(JUDGED, {"map"}, view="mean", run=RUN), "views must be some of"),
         (lambda: evaluated(JUDGED, {"infAP"}, view="std", run=RUN), "no view 'std'"),
         (lambda: evaluated([("q", "d", 1)], {"map"}, run=RUN), "the judgements must be"),

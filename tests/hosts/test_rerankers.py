@@ -86,7 +86,7 @@ def test_a_block_holds_for_the_reranker_itself(reranker):
 def test_a_view_that_changes_nothing_warns(reranker):
     model, score = reranker
     (text,) = warnings_of(lambda: dh.high_precision(model, "hps"))
-    assert "already casts logits to FP32" in text and "regime='head'" in text
+    assert "already scores in FP32" in text and "regime='head'" in text
     assert score(dh.high_precision(model, "hps")) == score(model)
     assert warnings_of(lambda: dh.high_precision(model)) == []
 

@@ -412,21 +412,21 @@ ZEROS = torch.zeros(2, dtype=torch.long)
     [
         (lambda: TieAwareRetrieval("ndgc@10"), "did you mean nDCG"),
         (lambda: TieAwareRetrieval("MRR", "mean"), "views must be some of expected"),
-        (lambda: TieAwareRetrieval("MRR", numbering="mine"), "numbering must be one of run, batch"),
+        (lambda: TieAwareRetrieval("MRR", numbering="mine"), "numbering run or batch, not .*mine"),
         (
             lambda: TieAwareRetrieval("MRR", empty_target_action="zero"),
-            "empty_target_action must be one of neg, pos, skip, error",
+            "empty_target_action must be neg, pos, skip or error.*zero",
         ),
-        (lambda: TieAwareRetrieval("MRR", ignore_index="x"), "ignore_index must be a whole"),
+        (lambda: TieAwareRetrieval("MRR", ignore_index="x"), "ignore_index a whole number"),
         (lambda: TieAwareRetrieval("ERR@10"), "ERR.*highest grade of all queries"),
         (lambda: TieAwareRetrieval("RBP(gain='scaled')"), "RBP.*highest grade of all queries"),
         (
             lambda: TieAwareRetrieval("MRR").update(torch.ones(2), ZEROS, ZEROS[:1]),
-            r"of one shape, not .*2.*2.*1",
+            r"of one shape.* of .*2.*2.*1",
         ),
         (
             lambda: TieAwareRetrieval("MRR").update(torch.ones(2), ZEROS, torch.zeros(2)),
-            "must be of type torch.long, not torch.float32",
+            "indexes of type torch.long, not .*torch.float32 of",
         ),
         (lambda: TieAwareRetrieval("MRR").update([1.0], [1], [0]), "must be tensors"),
         (

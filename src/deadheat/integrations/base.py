@@ -31,17 +31,17 @@ TIE_VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std
 """Suffixes of the keys added to a host's own value, and the view of each."""
 
 
-def load_host(module: str, extra: str) -> Any:
-    """Import a module of a host for the integration of that name, in a supported version."""
-    name = extra.replace("-", "_")
-    return require_host(module, extra, f"`deadheat.integrations.{name}`")
+def load_host(module: str) -> Any:
+    """Import a module of a host, in a version that the extra of that name supports."""
+    host = module.partition(".")[0]
+    return require_host(module, host.replace("_", "-"), f"`deadheat.integrations.{host}`")
 
 
 def load_attribute(host: str, name: str) -> Any:
     """Return an attribute of a host, for a module that replaces it."""
     if name.startswith("__"):
         raise AttributeError(f"module 'deadheat.integrations.{host}' has no attribute {name!r}")
-    return getattr(load_host(host, host.replace("_", "-")), name)
+    return getattr(load_host(host), name)
 
 
 def read_lists(lists: object, name: str, kinds: str = "") -> ByQuery:
@@ -73,8 +73,8 @@ def evaluate_lists(
     values = {name: dict.fromkeys(judged, 0.0) for name in measures}
     if not (measures and any(judged.values()) and any(listed.values())):
         return values, None
-    run, distinct = read_run(listed, copy=False), list(dict.fromkeys(measures.values()))
-    result = evaluate_run(read_qrels(judged), run, distinct, settings)
+    run = read_run(listed, copy=False)
+    result = evaluate_run(read_qrels(judged), run, list(measures.values()), settings)
     for name, measure in measures.items():
         column = query_values(result.views[measure], view, name).tolist()
         values[name].update(zip(result.query_names, column, strict=True))
@@ -98,10 +98,9 @@ def average(
     values: NDArray[np.float64], view: str, weights: NDArray[np.float64] | None = None
 ) -> float:
     """Return the average over queries; for tie stds, the tie std of the average."""
-    if view == "std":
-        weights = np.ones(len(values)) if weights is None else weights
-        return float(np.linalg.norm(values * weights) / weights.sum())
-    return float(np.average(values, weights=weights))
+    weights = np.ones(len(values)) if weights is None else weights
+    total = np.linalg.norm(values * weights) if view == "std" else (values * weights).sum()
+    return float(total / weights.sum())
 
 
 def view_name(metric: str, view: str) -> str:

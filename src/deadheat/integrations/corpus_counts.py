@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from deadheat._internal.packages import require
 from deadheat.evaluation import Result, evaluate_tie_groups
 from deadheat.integrations.base import Measures
 from deadheat.measures import parse_measures
-from deadheat.ties import Ints, TopCounter
+from deadheat.ties import TopCounter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,7 +48,10 @@ class CorpusCounts:
     ) -> None:
         self.query_ids = list(query_ids)
         index = {document: i for i, document in enumerate(document_ids)}
-        self.places = _sort_places(list(index)) if by_id else np.arange(len(index))
+        self.places = np.arange(len(index))
+        if by_id:  # numbers before texts
+            order = sorted(index, key=lambda name: (isinstance(name, str), name))
+            self.places = np.argsort([index[name] for name in order])
         listed: list[tuple[float, ...]] = []  # query, place, grade
         absent: list[tuple[float, ...]] = []  # query, grade
         for query, name in enumerate(self.query_ids):
@@ -79,6 +82,16 @@ class CorpusCounts:
             scores[torch.from_numpy(query[here]), torch.from_numpy(own[here] - first)] = -np.inf
         self.counter.update(scores, positions=self.places[first : self.seen])
 
+    def counting(self, score: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """Return a function that scores like another, and counts the scores."""
+
+        def count(*embeddings: object) -> Tensor:
+            scores = score(*embeddings)
+            self.add(scores)
+            return scores
+
+        return count
+
     @property
     def complete(self) -> bool:
         """Whether every document of the corpus was counted."""
@@ -86,15 +99,5 @@ class CorpusCounts:
 
     def evaluate(self, measures: Measures) -> Result:
         """Evaluate measures over all queries."""
-        query, grade = self.unretrieved
-        groups = self.counter.groups(*self.judged, unretrieved=(query, grade))
+        groups = self.counter.groups(*self.judged, unretrieved=tuple(self.unretrieved))
         return evaluate_tie_groups(groups, parse_measures(measures), self.query_ids)
-
-
-def _sort_places(ids: Sequence[Hashable]) -> Ints:
-    """Return the rank of each id in sorted order; ids of different types are sorted as text."""
-    try:
-        order = sorted(range(len(ids)), key=ids.__getitem__)  # type: ignore[arg-type]
-    except TypeError:
-        order = sorted(range(len(ids)), key=lambda i: str(ids[i]))
-    return np.argsort(order)

@@ -4,6 +4,7 @@ Haystack's own evaluators use the order of the documents, and ignore the scores 
 """
 
 # No `from __future__ import annotations`: Haystack reads the types of `run` to check connections.
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from deadheat.formats import read_qrels
 from deadheat.integrations.base import ALL_QUERIES, Measures, load_host, no_score
 from deadheat.measures import parse_measures
 
-_haystack = load_host("haystack", "haystack")
+_haystack = load_host("haystack")
 if TYPE_CHECKING:
     from haystack import Document
 else:
@@ -57,8 +58,7 @@ class TieAwareDocumentEvaluator:
         self.measures = [repr(measure) for measure in parse_measures(measures)]
         check_views(views)
         self.views = list(views)
-        parts = document_comparison_field.split(".")
-        if parts[0] not in ("content", "id", "meta") or (len(parts) > 1) != (parts[0] == "meta"):
+        if not re.fullmatch(r"content|id|meta\..+", document_comparison_field):
             raise InputError(
                 "document_comparison_field must be 'content', 'id' or 'meta.KEY', not "
                 f"{document_comparison_field!r:.60}"
@@ -95,10 +95,9 @@ class TieAwareDocumentEvaluator:
                 f"{n} lists of ground_truth_documents and {len(retrieved_documents)} of "
                 "retrieved_documents; give one of each for every question"
             )
-        qrels, run = {}, {}
         pairs = zip(ground_truth_documents, retrieved_documents, strict=True)
-        for i, (truth, retrieved) in enumerate(pairs):
-            qrels[str(i)], run[str(i)] = self._read_question(i, truth, retrieved)
+        read = [self._read_question(i, *pair) for i, pair in enumerate(pairs)]
+        qrels, run = (dict(enumerate(part)) for part in zip(*read, strict=True))
         measures = parse_measures(self.measures)
         result = evaluate_run(read_qrels(qrels), run, measures, ALL_QUERIES)
         emit_warnings(result.warnings)
@@ -112,7 +111,7 @@ class TieAwareDocumentEvaluator:
     def _read_question(
         self, question: int, truth: Sequence[Document], retrieved: Sequence[Document]
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the grades and the scores of a question, by numbers of distinct documents."""
+        """Return the grades and the scores of a question, by names of distinct documents."""
         if len({document.score is None for document in truth}) > 1:
             raise InputError(
                 f"question {question}: some ground_truth_documents have a score and some have "
@@ -120,29 +119,23 @@ class TieAwareDocumentEvaluator:
             )
         if unscored := [document.id for document in retrieved if document.score is None]:
             raise no_score(f"question {question}: the retrieved document {unscored[0]!r:.60}")
-        numbers: dict[str, str] = {}
         grades: dict[str, float] = {}
         for document in truth:
-            value = self._compared(document)
-            if value is not None:
-                # By its repr, because not every value is hashable.
-                number = numbers.setdefault(repr(value), str(len(numbers)))
-                grade = 1.0 if document.score is None else document.score
-                grades[number] = max(grades.get(number, grade), grade)
+            name, grade = self._name(document), 1.0 if document.score is None else document.score
+            grades[name] = max(grades.get(name, grade), grade)
+        grades.pop("None", None)
         scores: dict[str, float] = {}
         by_score = sorted(retrieved, key=lambda document: document.score, reverse=True)
         for place, document in enumerate(by_score):
-            name = numbers.get(repr(self._compared(document)))
-            if name is None or name in scores:  # not relevant, or a copy with a lower score
-                name = f"other {place}"
-            scores[name] = document.score
+            name = self._name(document)
+            scores[f"copy {place}" if name in scores else name] = document.score
         # A question without a relevant or a retrieved document counts as 0.
         return grades or {"nothing": 0.0}, scores or {"other": 0.0}
 
-    def _compared(self, document: Document) -> object:
-        """Return the value by which documents are compared; None if it is missing."""
+    def _name(self, document: Document) -> str:
+        """Return the value by which documents are compared, as text; "None" if it is missing."""
         field, *keys = self.document_comparison_field.split(".")
         value: object = getattr(document, field)
         for key in keys:
             value = value.get(key) if isinstance(value, dict) else None
-        return value
+        return repr(value)

@@ -15,12 +15,12 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.remarks import emit_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluate_run
-from deadheat.formats import Judgements, Run, read_qrels, read_run, text_id
+from deadheat.formats import read_qrels, read_run, text_id
 from deadheat.integrations.base import load_host, query_values, warnings_without
 from deadheat.measures import ERR, MEASURES, MRR, Judged, Measure, parse_measure
 from deadheat.settings import EvalSettings
@@ -29,14 +29,12 @@ if TYPE_CHECKING:
     from ir_measures import Metric
     from pandas import DataFrame
 
-_host: Any = load_host("ir_measures", "ir-measures")
+_host: Any = load_host("ir_measures")
 
 VIEW_PREFIXES = {"E": "expected"} | {
     view.capitalize(): view for view in ("best", "worst", "range", "std", "bias")
 }
 """The prefix of a name, and its view."""
-_NOT_THE_SAME = {"Accuracy"}
-"""Names in ir_measures that deadheat uses for other measures."""
 
 
 def tie_rule(measure: Measure) -> str:
@@ -51,20 +49,14 @@ def tie_rule(measure: Measure) -> str:
     return "id_asc" if own else "pytrec_eval"
 
 
-class _Lists(NamedTuple):
-    """Judgements and a run that were read from frames of ir_measures, and their results."""
+def _evaluate(
+    qrels: DataFrame, run: DataFrame, measure: Measure, judged_only: bool
+) -> Result | None:
+    """Evaluate frames of ir_measures; None if the run has no judged query.
 
-    qrels: DataFrame
-    """A reference to the frame, so that its id is not reused."""
-    judgements: Judgements
-    run: Run | None
-    """None if the run has no judged query."""
-    results: dict[Measure, Result]
-
-
-def _read_frames(qrels: DataFrame, run: DataFrame, judged_only: bool) -> _Lists:
-    """Read frames once and cache them, because ir_measures computes each measure separately."""
-    kept: dict[tuple[int, bool], _Lists] = vars(run).setdefault("_deadheat", {})
+    The run caches what was read and computed, because ir_measures asks for each view separately.
+    """
+    kept: dict[tuple[int, bool], Any] = vars(run).setdefault("_deadheat", {})
     key = id(qrels), judged_only
     if key not in kept:
         listed = run[run["query_id"].isin(qrels["query_id"])]
@@ -73,8 +65,14 @@ def _read_frames(qrels: DataFrame, run: DataFrame, judged_only: bool) -> _Lists:
             listed = listed.merge(judged[["query_id", "doc_id"]], on=["query_id", "doc_id"])
         judgements = read_qrels(qrels[["query_id", "doc_id", "relevance"]])
         read = read_run(listed[["query_id", "doc_id", "score"]]) if len(listed) else None
-        kept[key] = _Lists(qrels, judgements, read, {})
-    return kept[key]
+        kept[key] = qrels, judgements, read, {}  # with the frame, so that its id is not reused
+    _, judgements, read, results = kept[key]
+    if read is not None and measure not in results:
+        settings = EvalSettings(tie_rule(measure), queries="all")
+        result = results[measure] = evaluate_run(judgements, read, [measure], settings)
+        emit_warnings(warnings_without(result, "missing"))  # such a query is 0 in ir_measures
+    found: Result | None = results.get(measure)
+    return found
 
 
 class _TieStdOfMean(_host.measures.MeanAgg):  # type: ignore[misc]
@@ -113,16 +111,10 @@ class TieView(_host.Measure):  # type: ignore[misc]
 
     def runtime_impl(self, qrels: DataFrame, run: DataFrame) -> Iterator[Metric]:
         """Yield the value of every judged query."""
-        lists, measure = _read_frames(qrels, run, self.judged_only), self.measure
-        if lists.run is None:
+        result = _evaluate(qrels, run, self.measure, self.judged_only)
+        if result is None:
             return
-        if measure not in lists.results:
-            settings = EvalSettings(tie_rule(measure), queries="all")
-            result = evaluate_run(lists.judgements, lists.run, [measure], settings)
-            emit_warnings(warnings_without(result, "missing"))  # such a query is 0 in ir_measures
-            lists.results[measure] = result
-        result = lists.results[measure]
-        values = query_values(result.views[measure], self.view, repr(measure)).tolist()
+        values = query_values(result.views[self.measure], self.view, repr(self.measure)).tolist()
         given = {text_id(query): query for query in qrels["query_id"].unique()}
         for query, value in zip(result.query_names, values, strict=True):
             yield _host.Metric(query_id=given[query], measure=self, value=value)
@@ -133,7 +125,8 @@ def _host_names(measure: Measure) -> list[str]:
     names = []
     for name in _host.measures.registry:
         with suppress(InputError):
-            if name not in _NOT_THE_SAME and parse_measure(name) == measure:
+            # deadheat uses the name Accuracy for another measure.
+            if name != "Accuracy" and parse_measure(name) == measure:
                 names.append(name)
     return list(dict.fromkeys([*names, re.sub(r"\W", "_", measure.name)]))
 
@@ -163,8 +156,6 @@ def _define() -> dict[str, TieView]:
                 "__name__": name,
                 "__doc__": f"{view} of {measure.name} over all orders of tied documents.",
                 "NAME": name,
-                "PRETTY_NAME": f"{measure.name}, {view}",
-                "SHORT_DESC": f"{measure.formula} ({view} over all orders of tied documents)",
                 "SUPPORTED_PARAMS": _parameters(base),
                 "view": view,
                 "base": base,

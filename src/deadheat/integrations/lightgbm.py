@@ -8,7 +8,7 @@ order of the data. `feval` is for `lightgbm.train` and `lightgbm.cv`, `eval_metr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,20 +31,12 @@ _DEFINITIONS = {"ndcg": nDCG(gain="exp"), "map": MAP(divisor="min")}
 """LightGBM's measures of these names: gains of 2^label − 1, and AP over min(N, k) documents."""
 
 
-class _Dataset(Protocol):
-    """The methods of ``lightgbm.Dataset`` that `feval` uses."""
-
-    def get_label(self) -> ArrayLike: ...
-    def get_weight(self) -> ArrayLike | None: ...
-    def get_group(self) -> Sequence[int] | None: ...
-
-
 def feval(
     measures: Measures,
     views: Sequence[str] = ("expected",),
     *,
     empty: float | None = 1.0,
-) -> Callable[[ArrayLike, _Dataset], Evaluated]:
+) -> Callable[[ArrayLike, Any], Evaluated]:
     """Return an ``feval`` function for `lightgbm.train` and `lightgbm.cv`.
 
     Parameters
@@ -66,7 +58,7 @@ def feval(
     """
     evaluate = eval_metric(measures, views, empty=empty)
 
-    def tie_aware(preds: ArrayLike, eval_data: _Dataset) -> Evaluated:
+    def tie_aware(preds: ArrayLike, eval_data: Any) -> Evaluated:
         group, weight = eval_data.get_group(), eval_data.get_weight()
         return evaluate(eval_data.get_label(), preds, weight, group)
 
@@ -80,7 +72,7 @@ def eval_metric(
     empty: float | None = 1.0,
 ) -> Callable[[ArrayLike, ArrayLike, ArrayLike | None, Sequence[int] | None], Evaluated]:
     """Return an ``eval_metric`` for `LGBMRanker.fit`; the arguments are those of `feval`."""
-    load_host("lightgbm", "lightgbm")
+    load_host("lightgbm")
     named = _name_measures(measures)
     check_views(views)
     if "bias" in views:
@@ -97,14 +89,12 @@ def eval_metric(
             raise InputError(f"one score for each document is needed, not {np.shape(y_pred)}")
         n = len(group)
         query = np.repeat(np.arange(n), group)
-        distinct = list(dict.fromkeys(named.values()))
-        result = evaluate_scores(y_true, y_pred, distinct, ALL_QUERIES, query=query)
+        result = evaluate_scores(y_true, y_pred, list(named.values()), ALL_QUERIES, query=query)
         relevant = np.bincount(query, np.asarray(y_true) > 0, n) > 0
-        weights = np.ones(n)
-        if weight is not None:  # LightGBM gives a query the mean weight of its documents
-            weights = np.bincount(query, np.asarray(weight), n) / np.asarray(group)
+        # LightGBM gives a query the mean weight of its documents.
+        weights = np.bincount(query, weight, n) / np.asarray(group)
         if empty is None:
-            weights = weights * relevant
+            weights *= relevant
         if not weights.sum() > 0:
             raise InputError("no query with a relevant document has a weight; check the weights")
         found = []
@@ -122,13 +112,13 @@ def eval_metric(
 def _name_measures(measures: Measures) -> dict[str, Measure]:
     """Return the measures by the names they are reported under."""
     named: dict[str, Measure] = {}
-    several = isinstance(measures, Iterable) and not isinstance(measures, (str, Measure))
-    for given in measures if several else [measures]:  # type: ignore[union-attr]
+    one = isinstance(measures, (str, Measure)) or not isinstance(measures, Iterable)
+    for given in [measures] if one else measures:  # type: ignore[union-attr]
         for measure in parse_measures(given):  # type: ignore[arg-type]
-            name = measure.name.lower()
-            plain = isinstance(given, str) and measure == type(measure)(cutoff=measure.cutoff)
-            if plain and name in _DEFINITIONS:
-                named[repr(measure).lower()] = _DEFINITIONS[name](cutoff=measure.cutoff)
-            else:
+            name = repr(measure).lower()
+            own = _DEFINITIONS.get(name.partition("@")[0]) if isinstance(given, str) else None
+            if own is None:
                 named[repr(measure)] = measure
+            else:
+                named[name] = own(cutoff=measure.cutoff)
     return named

@@ -27,11 +27,21 @@ from deadheat.settings import EvalOptions, EvalSettings
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_evaluation: Any = load_host("llama_index.core.evaluation", "llama-index")
-_base = load_host("llama_index.core.evaluation.retrieval.base", "llama-index")
-_metrics = load_host("llama_index.core.evaluation.retrieval.metrics", "llama-index")
+_evaluation: Any = load_host("llama_index.core.evaluation")
+_postprocessors: Any = load_host("llama_index.core.postprocessor.types")
+_metrics = load_host("llama_index.core.evaluation.retrieval.metrics")
 SCORES = "retrieved_scores"
 """Key in the metadata of every value for the scores of the retrieved nodes."""
+
+
+class _Keep(_postprocessors.BaseNodePostprocessor):  # type: ignore[misc]
+    """Keeps the nodes that the other postprocessors return."""
+
+    nodes: list[Any] = []  # noqa: RUF012  # a field of pydantic, which copies it
+
+    def _postprocess_nodes(self, nodes: list[Any], *_: object) -> list[Any]:
+        self.nodes = nodes
+        return nodes
 
 
 class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
@@ -63,7 +73,7 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
     {'mrr': 0.6111, 'mrr_range': 0.6667}
     """
 
-    metrics: list[Any] = []  # noqa: RUF012  # a field of pydantic, which copies it
+    metrics: list[Any] = []  # noqa: RUF012
     measures: dict[str, Measure] = {}  # noqa: RUF012
     views: tuple[str, ...] = VIEWS
 
@@ -96,52 +106,37 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
         return cls(metrics=others, measures=measures, views=tuple(views), **options)
 
     async def aevaluate(
-        self,
-        query: str,
-        expected_ids: list[str],
-        expected_texts: list[str] | None = None,
-        mode: object = _base.RetrievalEvalMode.TEXT,
-        **options: object,
+        self, query: str, expected_ids: list[str], *args: object, **options: object
     ) -> Any:
         """Retrieve for a query, and evaluate; `evaluate` is the synchronous version."""
-        nodes = await self.retriever.aretrieve(query)
-        for postprocessor in self.node_postprocessors or ():
-            nodes = postprocessor.postprocess_nodes(nodes, query_str=query)
-        ids, texts = [node.node.node_id for node in nodes], [node.text for node in nodes]
-        values = {
-            metric.metric_name: metric.compute(query, expected_ids, ids, expected_texts, texts)
-            for metric in self.metrics
-        }
-        return _base.RetrievalEvalResult(
-            query=query,
-            expected_ids=expected_ids,
-            expected_texts=expected_texts,
-            retrieved_ids=ids,
-            retrieved_texts=texts,
-            mode=mode,
-            metric_dict={**self._values(query, expected_ids, nodes), **values},
-        )
+        last = _Keep()
+        steps = [*(self.node_postprocessors or ()), last]
+        own = self.model_copy(update={"node_postprocessors": steps})
+        evaluate = _evaluation.RetrieverEvaluator.aevaluate
+        result = await evaluate(own, query, expected_ids, *args, **options)
+        values = self._values(query, expected_ids, last.nodes)
+        result.metric_dict = {**values, **result.metric_dict}
+        return result
 
     def _values(
         self, query: str, expected_ids: list[str], nodes: Sequence[Any]
     ) -> dict[str, object]:
         """Return the views of all measures in LlamaIndex's form."""
+        place = f"query {query!r:.60}"
         if not self.measures:
             return {}
         if not expected_ids:
-            raise InputError(f"query {query!r:.60}: there is no expected id; give expected_ids")
+            raise InputError(f"{place}: there is no expected id; give expected_ids")
         scores: dict[str, float] = {}
         for node in nodes:
-            name, place = node.node.node_id, f"query {query!r:.60}: node {node.node.node_id!r:.60}"
             if node.score is None:
-                raise no_score(place)
-            if name in scores:
-                raise InputError(f"{place} was retrieved twice")
-            scores[name] = node.score
+                raise no_score(f"{place}: node {node.node_id!r:.60}")
+            if node.node_id in scores:
+                raise InputError(f"{place}: node {node.node_id!r:.60} was retrieved twice")
+            scores[node.node_id] = node.score
         judgements = read_qrels({"q": dict.fromkeys(expected_ids, 1)})
         run = {"q": scores or {"nothing was retrieved": 0.0}}  # counts as 0
-        distinct = list(dict.fromkeys(self.measures.values()))
-        result = evaluate_run(judgements, run, distinct, ALL_QUERIES)
+        result = evaluate_run(judgements, run, list(self.measures.values()), ALL_QUERIES)
         # A single query without a relevant document does not mean that ids do not match.
         emit_warnings(warnings_without(result, "judged"))
         named = [replace(result[each], measure=name) for name, each in self.measures.items()]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from deadheat._internal.remarks import emit_warnings, some
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, check_views
-from deadheat.formats import QrelsLike, read_qrels, read_run, text_id
+from deadheat.formats import read_qrels, read_run, text_id
 from deadheat.integrations.base import (
     SPREADS,
     ByQuery,
@@ -93,23 +93,17 @@ class RelevanceEvaluator:
         self._judged_only = judged_docs_only_flag
         self._level = relevance_level
         self._qrels = read_lists(query_relevance, "the judgements")
-        if isinstance(measures, str) or not isinstance(measures, Iterable):
-            raise InputError(
-                f"measures must be a set of names of pytrec_eval, such as {{'ndcg_cut_10'}}, not "
-                f"{measures!r:.60}"
-            )
-        self._asked = set(measures)
-        self._names = _metric_names(self._asked)
-        known = {name: parse_measure(name) for name in self._names if OURS.fullmatch(name)}
-        self._measures = {
-            name: measure(rel=relevance_level) if "rel" in measure.parameters() else measure
-            for name, measure in known.items()
-        }
-        tied = [n for n in self._names if n not in self._measures and not TIELESS.fullmatch(n)]
-        lacking = f"deadheat does not have {some(tied, 3)}"
-        if tied and view in SPREADS:
-            raise InputError(f"{lacking}, so there is no view {view!r} of them: leave them out")
-        if tied:
+        self._asked, self._names = _read_names(measures)
+        self._measures = {}
+        for name in filter(OURS.fullmatch, self._names):
+            measure = parse_measure(name)
+            level = {"rel": relevance_level} if "rel" in measure.parameters() else {}
+            self._measures[name] = measure(**level)
+        self._others = [name for name in self._names if name not in self._measures]
+        if tied := [name for name in self._others if not TIELESS.fullmatch(name)]:
+            lacking = f"deadheat does not have {some(tied, 3)}"
+            if view in SPREADS:
+                raise InputError(f"{lacking}, so there is no view {view!r} of them: leave them out")
             emit_warnings([f"{lacking}: pytrec_eval computes them, ties in order of ids"])
 
     def evaluate(self, scores: Lists) -> dict[Hashable, dict[str, float]]:
@@ -123,8 +117,8 @@ class RelevanceEvaluator:
         if not run:
             return {}
         qrels = {query: self._qrels[query] for query in run}
+        grades = read_qrels(qrels).to_dict()
         if self._judged_only:
-            grades = read_qrels(qrels).to_dict()
             run = {
                 query: {d: s for d, s in docs.items() if grades[query].get(text_id(d), -1) >= 0}
                 for query, docs in run.items()
@@ -132,44 +126,45 @@ class RelevanceEvaluator:
         values, self.result = evaluate_lists(qrels, run, self._measures, self.view, self._settings)
         if self.result is not None:
             emit_warnings(self.result.warnings)
-        values |= self._delegate(qrels, run)
+        if self._others:
+            values |= self._delegate(grades, run)
         return {
             query: {name: values[name][text] for name in self._names}
             for query in scores
             if (text := text_id(query)) in run
         }
 
-    def _delegate(self, qrels: QrelsLike, run: ByQuery) -> dict[str, dict[str, float]]:
+    def _delegate(
+        self, grades: dict[str, dict[str, float]], run: ByQuery
+    ) -> dict[str, dict[str, float]]:
         """Return the values that pytrec_eval computes; range, std and bias are 0."""
-        names = [name for name in self._names if name not in self._measures]
-        if not names or self.view in SPREADS:
-            return {name: dict.fromkeys(run, 0.0) for name in names}
-        grades, level = _whole_grades(qrels, names[0]), 1 if self._level is None else self._level
-        listed = read_run(run).to_dict() if any(run.values()) else {}
-        evaluator = load_host("pytrec_eval", "pytrec-eval").RelevanceEvaluator
-        values = evaluator(grades, self._asked, level).evaluate(
-            {query: listed.get(query, {}) for query in run}
-        )
-        return {name: {query: values[query][name] for query in run} for name in names}
+        if self.view in SPREADS:
+            return {name: dict.fromkeys(run, 0.0) for name in self._others}
+        for query, docs in grades.items():
+            if max(docs.values()) < 0 or not all(map(float.is_integer, docs.values())):
+                raise InputError(
+                    f"query {query!r}: pytrec_eval, which computes {self._others[0]}, needs whole "
+                    "grades, at least one of them 0 or more; leave out that query or that measure"
+                )
+        whole = {query: {doc: int(g) for doc, g in docs.items()} for query, docs in grades.items()}
+        listed: dict[str, Any] = {query: {} for query in run}
+        if any(run.values()):
+            listed |= read_run(run).to_dict()
+        level = 1 if self._level is None else self._level
+        evaluator = load_host("pytrec_eval").RelevanceEvaluator(whole, self._asked, level)
+        values = evaluator.evaluate(listed)
+        return {name: {query: values[query][name] for query in run} for name in self._others}
 
 
-def _metric_names(measures: set[str]) -> list[str]:
-    """Return the names under which pytrec_eval returns the given measures."""
-    original = load_host("pytrec_eval", "pytrec-eval").RelevanceEvaluator
+def _read_names(measures: Iterable[str]) -> tuple[set[str], list[str]]:
+    """Return names of measures, and the names under which pytrec_eval returns them."""
+    original = load_host("pytrec_eval").RelevanceEvaluator
     try:
-        evaluator = original({"q": {"d": 1}}, measures)
+        asked = set(measures)
+        evaluator = original({"q": {"d": 1}}, asked)
     except (TypeError, ValueError) as error:
-        raise InputError(f"pytrec_eval refuses these measures: {error}") from None
-    return list(evaluator.evaluate({"q": {"d": 1.0}})["q"])
-
-
-def _whole_grades(qrels: QrelsLike, name: str) -> dict[str, dict[str, int]]:
-    """Return grades in pytrec_eval's form: whole numbers, not all of them below 0."""
-    grades = read_qrels(qrels).to_dict()
-    for query, docs in grades.items():
-        if max(docs.values()) < 0 or not all(map(float.is_integer, docs.values())):
-            raise InputError(
-                f"query {query!r}: pytrec_eval, which computes {name}, needs whole grades, at "
-                "least one of them 0 or more; leave out that query or that measure"
-            )
-    return {query: {doc: int(g) for doc, g in docs.items()} for query, docs in grades.items()}
+        raise InputError(
+            f"measures must be a set of names of pytrec_eval, such as {{'ndcg_cut_10'}}, not "
+            f"{measures!r:.60}: {error}"
+        ) from None
+    return asked, list(evaluator.evaluate({"q": {"d": 1.0}})["q"])

@@ -7,7 +7,7 @@ are those of the original. `deadheat.evaluate` accepts a `Run` and a `Qrels` of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,33 +82,42 @@ def evaluate(
     check_views([view])
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     measures = {name: _parse_metric(name) for name in names}
-    host = load_host("ranx", "ranx")
-    if isinstance(run, host.Run):
+    host = load_host("ranx")
+    is_run = isinstance(run, host.Run)
+    if is_run:
         if make_comparable and isinstance(qrels, host.Qrels):
             run = run.make_comparable(qrels)
         if not run.sorted:
             run.sort()
     judged, listed = _read(qrels, "qrels"), _read(run, "run")
-    if judged.keys() != listed.keys():
+    if not judged or judged.keys() != listed.keys():
         raise InputError(
-            "qrels and run have different queries; pass make_comparable=True to count queries that "
-            "the run misses as 0 and to drop queries that are not judged"
+            "qrels and run must have the same queries, at least one; make_comparable=True counts "
+            "queries that the run misses as 0 and drops queries that are not judged"
         )
-    values, warnings = _evaluate(judged, listed, measures, view)
-    emit_warnings(warnings)
+    values: dict[str, dict[str, float]] = {}
+    for level in {level for _, level in measures.values()}:
+        # ranx treats a grade between 0 and the level as 0, for every measure.
+        grades = {
+            query: {doc: 0 if 0 < grade < level else grade for doc, grade in docs.items()}
+            for query, docs in sorted(judged.items())
+        }
+        own = {name: measure for name, (measure, lowest) in measures.items() if lowest == level}
+        found, result = evaluate_lists(grades, listed, own, view)
+        values |= found
+        if result is not None:  # a query of an empty list is 0
+            emit_warnings(warnings_without(result, "missing"))
     returned: dict[str, object] = {}
-    keeps = save_results_in_run and isinstance(run, host.Run)
-    for name, by_query in values.items():
-        column, kept = np.array(list(by_query.values())), view_name(name, view)
-        mean, std = average(column, view), np.std(column)
-        if keeps:
-            run.scores[kept].update(by_query)
-            run.mean_scores[kept] = mean
+    for name in measures:
+        column, kept = np.array(list(values[name].values())), view_name(name, view)
+        means = {"mean": average(column, view), "std": np.std(column)}
+        if is_run and save_results_in_run:
+            run.scores[kept].update(values[name])
+            run.mean_scores[kept] = means["mean"]
+            if return_mean and return_std:
+                run.std_scores[kept] = means["std"]
+        mean = means if return_std else means["mean"]
         returned[name] = mean if return_mean else column
-        if return_mean and return_std:
-            returned[name] = {"mean": mean, "std": std}
-            if keeps:
-                run.std_scores[kept] = std
     return returned if len(names) > 1 else returned[names[0]]
 
 
@@ -129,7 +138,7 @@ def save(run: Any, result: Result, views: Sequence[str] = VIEWS) -> None:
 
 def to_run(run: RunLike, name: str | None = None) -> Any:
     """Make a `Run` of ranx from any run that `deadheat.evaluate` accepts."""
-    return load_host("ranx", "ranx").Run.from_dict(read_run(run).to_dict(), name)
+    return load_host("ranx").Run.from_dict(read_run(run).to_dict(), name)
 
 
 def to_qrels(qrels: QrelsLike, name: str | None = None) -> Any:
@@ -137,7 +146,7 @@ def to_qrels(qrels: QrelsLike, name: str | None = None) -> Any:
     read = read_qrels(qrels)
     if (read.grades != np.floor(read.grades)).any():
         raise InputError(f"{read.source}: ranx needs whole grades; scale the fractions first")
-    made = load_host("ranx", "ranx").Qrels.from_dict(
+    made = load_host("ranx").Qrels.from_dict(
         {q: {d: int(grade) for d, grade in docs.items()} for q, docs in read.to_dict().items()}
     )
     made.name = name
@@ -156,29 +165,4 @@ def _parse_metric(name: object) -> tuple[Measure, int]:
 def _read(value: Any, name: str) -> ByQuery:
     """Read an object of ranx, or a dict of dicts."""
     lists = value.to_dict() if hasattr(value, "to_dict") else value
-    by_query = read_lists(lists, name, "an object of ranx or ")
-    if not by_query:
-        raise InputError(f"{name} has no query")
-    return by_query
-
-
-def _evaluate(
-    judged: ByQuery,
-    listed: ByQuery,
-    measures: Mapping[str, tuple[Measure, int]],
-    view: str,
-) -> tuple[dict[str, dict[str, float]], list[str]]:
-    """Return the value of each metric and query, in the order of query ids, and warnings."""
-    values, warnings = {name: dict[str, float]() for name in measures}, list[str]()
-    for level in {level for _, level in measures.values()}:
-        # ranx treats a grade between 0 and the level as 0, for every measure.
-        grades = {
-            query: {doc: 0 if 0 < grade < level else grade for doc, grade in docs.items()}
-            for query, docs in sorted(judged.items())
-        }
-        own = {name: measure for name, (measure, lowest) in measures.items() if lowest == level}
-        found, result = evaluate_lists(grades, listed, own, view)
-        values |= found
-        if result is not None:
-            warnings += warnings_without(result, "missing")  # a query of an empty list is 0
-    return values, warnings
+    return read_lists(lists, name, "an object of ranx or ")

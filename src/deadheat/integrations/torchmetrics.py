@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deadheat._internal.packages import require
 from deadheat._internal.remarks import counted
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Summary, check_views, evaluate_scores, flat_summaries
+from deadheat.evaluation import VIEWS, Result, Views, check_views, evaluate_scores
 from deadheat.integrations.base import ALL_QUERIES, Measures, load_host
-from deadheat.measures import ERR, RBP, parse_measures
+from deadheat.measures import RBP, parse_measures
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_host: Any = load_host("torchmetrics", "torchmetrics")
-_utilities: Any = load_host("torchmetrics.utilities", "torchmetrics")
-_torch = load_host("torch", "torchmetrics")
+_host: Any = load_host("torchmetrics")
+_torch: Any = require("torch", "`deadheat.integrations.torchmetrics`")
 
-EMPTY_TARGET_ACTIONS = ("neg", "pos", "skip", "error")
-"""Values of a query without a relevant document, under torchmetrics' names."""
-_KEPT = ("expected", "best", "worst", "oblivious", "variance")
+_KEPT = [field.name for field in fields(Views)]
 """The values that are kept for each query and measure."""
 
 
@@ -35,7 +32,7 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
     `update` and `forward` take ``preds``, ``target`` and ``indexes`` of one shape. All documents of
     a query must be in one call, because only the values of the query are kept: five numbers per
     measure. They are stored as bits, so a cast of the model does not change them. They are summed
-    exactly, so several processes give the same result as one.
+    in one order, so several processes give the same result as one, to the last bit.
 
     Parameters
     ----------
@@ -95,14 +92,16 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
                     f"{measure!r} depends on the highest grade of all queries, which is not known "
                     "in a batch: give it max_grade, or choose another gain"
                 )
-        for name, value, choices in (
-            ("empty_target_action", empty_target_action, EMPTY_TARGET_ACTIONS),
-            ("numbering", numbering, ("run", "batch")),
+        settings = empty_target_action, ignore_index, numbering
+        if (
+            empty_target_action not in ("neg", "pos", "skip", "error")
+            or numbering not in ("run", "batch")
+            or not isinstance(ignore_index, int | None)
         ):
-            if value not in choices:
-                raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r:.60}")
-        if ignore_index is not None and not isinstance(ignore_index, int):
-            raise InputError(f"ignore_index must be a whole number, not {ignore_index!r:.60}")
+            raise InputError(
+                "empty_target_action must be neg, pos, skip or error, ignore_index a whole number, "
+                f"and numbering run or batch, not {settings!r:.100}"
+            )
         self.empty_target_action = empty_target_action
         self.ignore_index = ignore_index
         self.numbering = numbering
@@ -110,21 +109,22 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         self._one = isinstance(views, str) and len(self.measures) == 1
         self.add_state("rows", [], "cat")
         # A MetricCollection merges metrics with the same states; a different name prevents that.
-        settings = repr((self.measures, empty_target_action, ignore_index, numbering))
-        name = f"settings_{zlib.crc32(settings.encode()):08x}"
-        self.add_state(name, _torch.tensor(0), "sum")
+        number = zlib.crc32(repr((self.measures, settings)).encode())
+        self.add_state(f"settings_{number:08x}", _torch.tensor(0), "sum")
 
     def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
         """Add documents: their scores, grades and query numbers, of one shape."""
         given = (preds, target, indexes)
-        is_tensor = all(isinstance(each, _torch.Tensor) for each in given)
-        if not is_tensor or not preds.shape == target.shape == indexes.shape:
-            shapes = ", ".join(str(list(np.shape(each))) for each in given)
+        if (
+            not all(isinstance(each, _torch.Tensor) for each in given)
+            or not preds.shape == target.shape == indexes.shape
+            or indexes.dtype != _torch.long
+        ):
+            kinds = [getattr(each, "dtype", type(each).__name__) for each in given]
             raise InputError(
-                f"preds, target and indexes must be tensors of one shape, not {shapes}"
+                "preds, target and indexes must be tensors of one shape, and indexes of type "
+                f"torch.long, not {', '.join(map(str, kinds))} of {list(map(np.shape, given))}"
             )
-        if indexes.dtype != _torch.long:
-            raise InputError(f"indexes must be of type torch.long, not {indexes.dtype}")
         kept = slice(None) if self.ignore_index is None else target != self.ignore_index
         preds, target, indexes = (each.detach()[kept].reshape(-1) for each in given)
         result = evaluate_scores(target, preds, self.measures, ALL_QUERIES, query=indexes)
@@ -132,25 +132,26 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         empty = ~np.isin(numbers, indexes[target > 0].cpu().numpy())
         if self.empty_target_action == "error" and empty.any():
             raise InputError(f"query {numbers[empty][0]} has no relevant document")
-        values = np.zeros((len(numbers), len(self.measures), len(_KEPT)))
-        for i, views in enumerate(result.views.values()):
-            for j, name in enumerate(_KEPT):
-                if getattr(views, name) is not None:  # a variance that is not computed
-                    values[:, i, j] = getattr(views, name)
+        not_computed = np.zeros(len(numbers))
+        columns = [
+            not_computed if column is None else column
+            for views in result.views.values()
+            for column in vars(views).values()
+        ]
+        values = np.column_stack(columns)
         if self.empty_target_action == "pos":
-            values[empty] = [float(name != "variance") for name in _KEPT]
+            values[empty] = [float(name != "variance") for name in _KEPT] * len(self.measures)
         elif self.empty_target_action == "skip":
             values[empty] = np.nan
-        self._append(numbers, values.reshape(len(numbers), -1))
-
-    def _append(self, numbers: NDArray[np.int64], values: NDArray[np.float64]) -> None:
         rows = _torch.from_numpy(np.column_stack((numbers, values.view(np.int64))))
         self.rows.append(rows.to(self.device))  # type: ignore[union-attr]
 
     def compute(self) -> Tensor | dict[str, Tensor]:
         """Return the views, averaged over queries; a tensor, or a dict of them by name."""
         self._fill_empty()
-        rows = _utilities.dim_zero_cat(self.rows).cpu().numpy()
+        rows = _host.utilities.dim_zero_cat(self.rows).cpu().numpy()
+        # Sorted, so that the bits of sums do not depend on batches and processes.
+        rows = rows[np.lexsort(rows.T[::-1])]
         distinct, times = np.unique(rows[:, 0], return_counts=True)
         if self.numbering == "run" and (times > 1).any():
             raise InputError(
@@ -161,21 +162,19 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
             )
         values = rows[:, 1:].copy().view(np.float64)
         values = values[~np.isnan(values).any(axis=1)]  # skipped
-        n, summaries = len(values), []
-        # Exact sums do not depend on the order of queries.
-        sums = np.array([math.fsum(column) for column in values.T.tolist()])
-        for measure, row in zip(self.measures, sums.reshape(-1, len(_KEPT)), strict=True):
-            means = dict(zip(_KEPT, (row / max(n, 1)).tolist(), strict=True))
-            variance = means.pop("variance")
-            std = None if measure.name == ERR.name else math.sqrt(variance / max(n, 1))
-            summaries.append(
-                Summary(repr(measure), **means, std=std, sampling_error=None, queries=n)
-            )
+        if not len(values):
+            values = np.zeros((1, values.shape[1]))  # as in torchmetrics
+        views = {}
+        columns = values.T.reshape(-1, len(_KEPT), len(values))
+        for measure, five in zip(self.measures, columns, strict=True):
+            own: dict[str, Any] = dict(zip(_KEPT, five, strict=True))
+            views[measure] = Views(**own if measure.has_variance else own | {"variance": None})
+        means = Result(range(len(values)), views).flat(at=self.at, views=self.views)
         # float64 if the device supports it.
         dtype = _torch.float32 if self.device.type == "mps" else _torch.float64
         tensors: dict[str, Tensor] = {
             name: _torch.tensor(value, dtype=dtype, device=self.device)
-            for name, value in flat_summaries(summaries, at=self.at, views=self.views).items()
+            for name, value in means.items()
         }
         return next(iter(tensors.values())) if self._one else tensors
 
@@ -199,4 +198,5 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
     def _fill_empty(self) -> None:
         """Replace an empty state by a tensor without rows, which can be gathered."""
         if isinstance(self.rows, list) and not self.rows:
-            self._append(np.zeros(0, np.int64), np.zeros((0, len(self.measures) * len(_KEPT))))
+            width = 1 + len(self.measures) * len(_KEPT)
+            self.rows.append(_torch.zeros(0, width, dtype=_torch.long, device=self.device))

@@ -111,8 +111,7 @@ def evaluate(
     result = None
     if len(scores) or len(is_relevant):
         labels = [exact_floats(row) > 0 for row in is_relevant]
-        distinct = list(dict.fromkeys(asked.values()))
-        result = evaluate_scores(labels, list(scores), distinct, ALL_QUERIES)
+        result = evaluate_scores(labels, list(scores), list(asked.values()), ALL_QUERIES)
     for (name, k), measure in asked.items():
         output.metrics[name][k], output.per_query[name][k] = TieAwareResult(0.0, 0.0, 0.0, 0.0), []
         if result is not None:
@@ -130,12 +129,10 @@ def build_tie_groups(scores: ArrayLike, is_relevant: ArrayLike) -> list[tuple[in
     [(1, 0), (2, 1)]
     """
     values, labels = exact_floats(scores), exact_floats(is_relevant)
-    if values.ndim != 1 or values.shape != labels.shape:
-        shapes = f"scores {list(values.shape)} and is_relevant {list(labels.shape)}"
-        raise InputError(f"{shapes} must be two rows of the same length")
-    if np.isnan(values).any():
+    if values.ndim != 1 or values.shape != labels.shape or np.isnan(values).any():
         raise InputError(
-            "a score is NaN and cannot be ranked; replace it or leave the document out"
+            f"scores {list(values.shape)} and is_relevant {list(labels.shape)} must be two rows of "
+            "the same length, and no score may be NaN"
         )
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     relevant = np.bincount(group, labels > 0, len(sizes)).astype(int)

@@ -13,7 +13,7 @@ from deadheat.integrations.precision.effects import scores_tokens
 from deadheat.integrations.precision.surgery import is_a
 from deadheat.scoring import Regime, parse_regime
 
-_models = load_host("mteb.models", "mteb")
+_models = load_host("mteb.models")
 SETTING = "deadheat_regime"
 """The name of the regime in the metadata of a result and in the path of MTEB's cache."""
 

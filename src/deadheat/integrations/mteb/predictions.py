@@ -13,7 +13,7 @@ from deadheat._internal.packages import require_host
 from deadheat._internal.remarks import Remark, warning
 from deadheat.errors import InputError, one_line
 from deadheat.evaluation import Result
-from deadheat.formats import Judgements, QrelsLike, judgements_from_dict, read_qrels, run_from_dict
+from deadheat.formats import QrelsLike, judgements_from_dict, read_qrels, run_from_dict
 from deadheat.integrations.base import ByQuery
 from deadheat.integrations.mteb.scores import evaluate_as_mteb, without_first
 from deadheat.measures import parse_measures
@@ -107,15 +107,13 @@ def read_predictions(folder: Path) -> list[Predictions]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file or folder") from None
+        if not isinstance(content, dict) or not path.name.endswith(ENDING):
+            raise ValueError(f"a JSON object in a file TASK{ENDING} is expected")
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
-            f"{path}: cannot be read as JSON ({one_line(error)}); if MTEB was interrupted while "
-            "writing it, run the task again"
+            f"{path}: not predictions of MTEB ({one_line(error)}); if MTEB was interrupted while "
+            "writing them, run the task again"
         ) from None
-    if not isinstance(content, dict) or not path.name.endswith(ENDING):
-        raise InputError(f"{path}: not predictions of MTEB, a JSON object in a file TASK{ENDING}")
     return content
 
 
@@ -131,35 +129,24 @@ def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
             yield Predictions(path, task, subset, split, lists)
 
 
-def _load_task(predictions: Predictions) -> Any:
-    """Return the task of the installed MTEB, for this split only."""
+def _load_task(predictions: Predictions, *, with_data: bool) -> tuple[Any, Any]:
+    """Return the task of the installed MTEB, and its data of this split."""
     mteb = require_host("mteb", "mteb", "taking judgements from a task (without --qrels)")
-    name, split, subset = predictions.task, predictions.split, predictions.subset
+    split, subset = predictions.split, predictions.subset
     try:
-        return mteb.get_task(name, eval_splits=[split], hf_subsets=[subset])
-    except (KeyError, ValueError) as error:
-        raise InputError(
-            f"{predictions.path}: the installed MTEB has no task {predictions.name} "
-            f"({one_line(error)}); give its judgements with --qrels {name}=FILE"
-        ) from None
-
-
-def _load_judgements(predictions: Predictions, task: Any) -> tuple[Judgements, bool]:
-    """Return the judgements of a task, and whether it reranks (its lists are complete)."""
-    try:
+        task = mteb.get_task(predictions.task, eval_splits=[split], hf_subsets=[subset])
+        if not with_data:
+            return task, None
         task.load_data()
         task.convert_v1_dataset_format_to_v2(num_proc=None)
-        data = task.dataset[predictions.subset][predictions.split]
+        return task, task.dataset[subset][split]
     except ImportError:
         raise
-    except Exception as error:  # errors of the hub, a dataset or its code
+    except Exception as error:  # errors of MTEB, the hub, a dataset or its code
         raise InputError(
-            f"the judgements of {predictions.name} could not be loaded ({one_line(error)}); give "
-            f"them with --qrels {predictions.name}=FILE"
+            f"{predictions.path}: the judgements of {predictions.name} could not be loaded from "
+            f"MTEB ({one_line(error)}); give them with --qrels {predictions.name}=FILE"
         ) from None
-    longest = max(map(len, predictions.lists.values()), default=0)
-    judgements = judgements_from_dict(f"the task {predictions.task} of MTEB", data["relevant_docs"])
-    return judgements, data["top_ranked"] is not None and longest < max(task.k_values)
 
 
 def _evaluate(
@@ -167,9 +154,10 @@ def _evaluate(
 ) -> Evaluated:
     """Evaluate with the given judgements of a split, or with those of the installed task."""
     name = next((name for name in predictions.names if name in given), None)
-    task, lists, remarks = None, predictions.lists, list[Remark]()
+    lists, remarks = predictions.lists, list[Remark]()
+    task: Any = None
     try:
-        task = _load_task(predictions)
+        task, data = _load_task(predictions, with_data=name is None)
     except (InputError, ImportError):
         if name is None:
             raise
@@ -179,7 +167,10 @@ def _evaluate(
     if name is not None:
         judgements, complete = read_qrels(given[name]), False
     else:
-        judgements, complete = _load_judgements(predictions, task)
+        source = f"the task {predictions.task} of MTEB"
+        judgements = judgements_from_dict(source, data["relevant_docs"])
+        longest = max(map(len, lists.values()), default=0)
+        complete = data["top_ranked"] is not None and longest < max(task.k_values)
     if getattr(task, "ignore_identical_ids", False):
         lists = {q: {d: s for d, s in listed.items() if d != q} for q, listed in lists.items()}
     if getattr(task, "skip_first_result", False):
@@ -217,13 +208,10 @@ def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     varying = [name for name in ("subset", "split") if frame[name].n_unique() > 1]
-    rules = dict.fromkeys(frame["rule"])
     return Table(
         frame,
         [
-            Column("task", "name"),
-            *(Column(name, "name") for name in varying),
-            Column("measure", "name"),
+            *(Column(name, "name") for name in ("task", *varying, "measure")),
             Column("mteb", title="MTEB"),
             Column("expected"),
             Column("std", title="± tie std", drop_priority=1),
@@ -231,6 +219,6 @@ def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
             Column("bias", "signed"),
             Column("rule", "name", drop_priority=2),
         ],
-        notes=[f"{rule}: {TIE_RULES[rule]}" for rule in rules],
+        notes=[f"{rule}: {TIE_RULES[rule]}" for rule in dict.fromkeys(frame["rule"])],
         grouped=1 + len(varying),
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate", "tie_aware", "tie_aware_cache", "wrap"]
 
-_mteb = load_host("mteb", "mteb")
+_mteb = load_host("mteb")
 
 
 def evaluate(
@@ -57,9 +57,8 @@ def evaluate(
     cache = options.get("cache", _mteb.ResultCache())
     if cache is not None and strategy != "always":
         options["cache"] = tie_aware_cache(cache, run_again=strategy == "only-missing")
-        aggregate = load_host("mteb.abstasks.aggregated_task", "mteb").AbsTaskAggregate
         for task in tasks if isinstance(tasks, list) else [tasks]:
-            if isinstance(task, aggregate):  # its stored result would replace those of its parts
+            if hasattr(task, "tasks"):  # the stored result of an aggregate would replace its parts'
                 evaluate(model, task.tasks, **options)
     return _mteb.evaluate(model, tasks, **options)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deadheat.evaluation import Result, evaluate_run
 from deadheat.formats import Judgements, Run, read_qrels, read_run
-from deadheat.integrations.base import TIE_VIEWS, ByQuery, tie_views
+from deadheat.integrations.base import ByQuery, tie_views
 from deadheat.measures import MRR, Measure, parse_measures
 from deadheat.settings import EvalSettings
 
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
 KINDS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
 """The measures of MTEB's retrieval tasks, each at every cutoff of the task."""
-VIEW_SUFFIXES = {"expected": "expected", **TIE_VIEWS}
-"""Suffixes of the keys that are added to each key of MTEB, and their views."""
-ACCURACY = "accuracy"
-"""MTEB's name for recall at 1."""
 
 
 def tie_rule(measure: Measure) -> str:
@@ -82,11 +78,9 @@ def tie_aware_scores(
     scores: dict[str, float | str] = {"ties_counted_in": "corpus" if whole else "lists"}
     for name, result in seen:
         summary = (whole or result)[name]
-        views = {f"{name}_expected": summary.expected}
-        views |= tie_views(name, summary, result[name].oblivious)
-        scores |= views
-        if name == "recall_at_1":
-            scores |= {key.replace(name, ACCURACY): value for key, value in views.items()}
+        for own in (name, "accuracy") if name == "recall_at_1" else (name,):
+            scores[f"{own}_expected"] = summary.expected
+            scores |= tie_views(own, summary, result[name].oblivious)
     return scores
 
 
@@ -95,10 +89,13 @@ def evaluate_as_mteb(
 ) -> list[tuple[str, Result]]:
     """Evaluate measures under MTEB's names, each with MTEB's tie rule for it."""
     measures = dict(zip(names, parse_measures(names), strict=True))
-    results = {}
-    for rule in dict.fromkeys(map(tie_rule, measures.values())):
-        chosen = [measure for measure in measures.values() if tie_rule(measure) == rule]
-        results[rule] = evaluate_run(judgements, run, chosen, EvalSettings(rule, queries="all"))
+    by_rule: dict[str, list[Measure]] = {}
+    for measure in measures.values():
+        by_rule.setdefault(tie_rule(measure), []).append(measure)
+    results = {
+        rule: evaluate_run(judgements, run, chosen, EvalSettings(rule, queries="all"))
+        for rule, chosen in by_rule.items()
+    }
     return [(name, results[tie_rule(measure)]) for name, measure in measures.items()]
 
 

@@ -18,11 +18,10 @@ from deadheat.integrations.mteb.scores import tie_aware_scores, without_first
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
-    from torch import Tensor
 
-_abstasks = load_host("mteb.abstasks", "mteb")
-_aggregated = load_host("mteb.abstasks.aggregated_task", "mteb")
-_models: Any = load_host("mteb.models", "mteb")
+_abstasks = load_host("mteb.abstasks")
+_aggregated = load_host("mteb.abstasks.aggregated_task")
+_models: Any = load_host("mteb.models")
 
 Tasks = TypeVar("Tasks")
 
@@ -121,13 +120,8 @@ class _CountingSearch(_models.SearchEncoderWrapper):  # type: ignore[misc]
                 max(task.k_values),
                 without_query=task.ignore_identical_ids,
             )
-
-            def count(*embeddings: object) -> Tensor:
-                scores: Tensor = encoder.similarity(*embeddings)
-                counts.add(scores)
-                return scores
-
-            self.model = SimpleNamespace(encode=encoder.encode, similarity=count)
+            similarity = counts.counting(encoder.similarity)
+            self.model = SimpleNamespace(encode=encoder.encode, similarity=similarity)
         try:
             return super().search(queries, top_ranked=top_ranked, **options)
         finally:

@@ -9,20 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
-from deadheat._internal.dtypes import parse_float_format, parse_format
+from deadheat._internal.dtypes import FORMATS, Format, parse_float_format
 from deadheat._internal.remarks import emit_warnings
 from deadheat.errors import InputError
 from deadheat.integrations.precision.effects import explain_no_effect, has_fp32_weights
 from deadheat.integrations.precision.sentence_transformers import CrossEncoderView, EncoderView
 from deadheat.integrations.precision.surgery import class_names
-from deadheat.integrations.precision.transformers import RerankerView, TransformersView
-from deadheat.integrations.precision.views import (
-    LOGIT,
-    Source,
-    View,
-    build_view,
-    source_of,
-)
+from deadheat.integrations.precision.transformers import TOKENS, RerankerView, TransformersView
+from deadheat.integrations.precision.views import LOGIT, Source, View, build_view, source_of
 from deadheat.scoring import SCORED, Regime, parse_regime
 
 Model = TypeVar("Model")
@@ -158,13 +152,13 @@ def _high_view(
     model: Any, regime: Regime | None, ending: str = "", tokens: tuple[int, ...] = ()
 ) -> tuple[Any, str]:
     """Return a view in high precision, and the reason if the regime head cannot be used."""
-    no_head = ""
+    no_head, fp32 = "", FORMATS["fp32"]
     if regime is None:
         try:
-            return _view(model, "head" + ending, "fp32", tokens), no_head
+            return _view(model, "head" + ending, fp32, tokens), no_head
         except InputError as error:
             regime, no_head = "hps", str(error)
-    return _view(model, regime.removesuffix(ending) + ending, "fp32", tokens), no_head
+    return _view(model, regime.removesuffix(ending) + ending, fp32, tokens), no_head
 
 
 def _low_view(model: Any, dtype: object = None) -> Any:
@@ -174,9 +168,8 @@ def _low_view(model: Any, dtype: object = None) -> Any:
     return _view(model, "native" if format.torch == own else SCORED + format.name, format)
 
 
-def _view(model: Any, regime: str, format: object, tokens: tuple[int, ...] = ()) -> Any:
-    source = source_of(model)
-    if source is not None:  # a view of a view is a view of the model
+def _view(model: Any, regime: str, format: Format, tokens: tuple[int, ...] = ()) -> Any:
+    if source := source_of(model):  # a view of a view is a view of the model
         model = source.model
     kind = next((KINDS[name] for name in class_names(model) if name in KINDS), None)
     if kind is None:
@@ -186,24 +179,21 @@ def _view(model: Any, regime: str, format: object, tokens: tuple[int, ...] = ())
             f"classes: {accepted}; or pass its logits to deadheat.scoring.torch_functions"
         )
     if tokens and kind is not TransformersView:
-        raise InputError(
-            f"tokens are for a causal language model of transformers; leave them out for a "
-            f"{type(model).__name__}"
-        )
-    return build_view(kind, Source(model, regime, parse_format(format), tokens))
+        raise InputError(f"{TOKENS}, not for a {type(model).__name__}")
+    return build_view(kind, Source(model, regime, format, tokens))
 
 
 def _token_ids(tokenizer: Any, tokens: Sequence[str | int] | None) -> tuple[int, ...]:
     """Return the ids of tokens that are given as text or as ids."""
     if tokens is None:
         return ()
-    words = [token for token in tokens if not isinstance(token, int)]
-    if isinstance(tokens, str) or not tokens or (words and tokenizer is None):
+    convert = getattr(tokenizer, "convert_tokens_to_ids", lambda word: None)
+    unknown = (None, getattr(tokenizer, "unk_token_id", None))
+    words: Sequence[Any] = [] if isinstance(tokens, str) else tokens
+    ids: tuple[Any, ...] = tuple(word if isinstance(word, int) else convert(word) for word in words)
+    if not ids or any(number in unknown for number in ids):
         raise InputError(
-            f"tokens must be ids, or words such as ('no', 'yes') with the tokenizer, not {tokens!r}"
+            "tokens must be ids, or words such as ('no', 'yes') that are tokens of the tokenizer "
+            f"(tokenizer=…), not {tokens!r}"
         )
-    ids = {word: tokenizer.convert_tokens_to_ids(word) for word in words}
-    for word, number in ids.items():
-        if number is None or number == tokenizer.unk_token_id:
-            raise InputError(f"the tokenizer has no token {word!r}; give one of its tokens")
-    return tuple(token if isinstance(token, int) else ids[token] for token in tokens)
+    return ids

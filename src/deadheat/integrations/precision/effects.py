@@ -26,47 +26,40 @@ def explain_no_effect(view: Any, no_head: str = "") -> list[str]:
 
     source = vars(view)["_deadheat"]
     model, name = source.model, f"this {type(source.model).__name__}"
-    same = f"regime={source.layer!r} gives the same scores"
+    same, as_it_is = f"regime={source.layer!r} gives the same scores", "use the model as it is"
     network = model if hasattr(model, "modules") else model.model
     is_cross_encoder = is_a(model, "CrossEncoder")
     no_activation = is_cross_encoder and isinstance(model.activation_fn, torch.nn.Identity)
     if is_cross_encoder and source.logit and (not no_activation or model.num_labels == 2):
         return []
     if has_fp32_weights(network):
-        return [
-            f"all weights of {name} are FP32, and so are its scores (outside torch.autocast): "
-            f"{same}; use the model as it is"
-        ]
+        return [f"all weights of {name} are FP32 (outside torch.autocast): {same}; {as_it_is}"]
     if source.layer == "head":
         layers = (view if network is model else view.model).modules()
         replaced = next(layer for layer in layers if "forward" in vars(layer))
         own = type(replaced).forward(replaced, replaced.weight.new_zeros(1, replaced.in_features))
         if torch.finfo(own.dtype).bits < 32:
             return []
-        return [f"the last layer of {name} runs in FP32: {same}; use the model as it is"]
+        return [f"the last layer of {name} runs in FP32: {same}; {as_it_is}"]
     advice = "regime='head' also computes the last layer in FP32, where it is a plain linear layer"
     if no_head:
         advice = f"finer scores need FP32 weights, since the regime head is refused: {no_head}"
-    hosts = {library for library, _ in class_names(model)} & {"FlagEmbedding", "rerankers"}
-    is_encoder = is_a(model, "SentenceTransformer", "MultiVectorEncoder")
-    library = "sentence-transformers"
-    casts_up = bool(is_cross_encoder or is_encoder) and Version(version(library)) >= Version("6")
-    reason = ""
+    libraries = {library for library, _ in class_names(model)}
+    casts_up = "sentence_transformers" in libraries and (
+        Version(version("sentence-transformers")) >= Version("6")
+    )
     if is_cross_encoder:
         score = logit_score(model)
-        if score is not None and score.false_token_id is not None:
-            return []  # the library subtracts the two logits in the model's dtype
-        if casts_up:
-            reason = f"{library} {version(library)} already computes the activation in FP32"
-        elif no_activation:
-            reason = f"{name} has no activation, its scores are its logits"
-    elif hosts:
-        reason = f"{hosts.pop()} already casts logits to FP32"
-    elif casts_up and not scores_tokens(clone(model, type(model))):
-        reason = f"{library} {version(library)} already casts embeddings before a similarity"
+        subtracts = score is not None and score.false_token_id is not None  # in the model's dtype
+        in_fp32 = (casts_up or no_activation) and not subtracts
+    elif libraries & {"FlagEmbedding", "rerankers"}:
+        in_fp32 = True
+    else:
+        in_fp32 = casts_up and not scores_tokens(clone(model, type(model)))
         same = "model.similarity gives the same scores with regime='hps'"
         advice = "for finer embeddings, load the model in FP32: model_kwargs={'dtype': 'float32'}"
-    return [f"{reason}: {same}; {advice}"] if reason else []
+    text = f"after its last layer, {name} already scores in FP32: {same}; {advice}"
+    return [text] if in_fp32 else []
 
 
 def has_fp32_weights(model: Module) -> bool:

@@ -53,9 +53,8 @@ class CrossEncoderView(View):
                 scores = torch_functions.widened(scores, format)
             scores = torch_functions.cast(activate(scores), format)
             if apply_softmax and not logit and scores.ndim > 1 and scores.shape[-1] > 1:
-                scores = torch_functions.cast(
-                    torch_functions.widened(scores, format).softmax(dim=-1), format
-                )
+                probabilities = torch_functions.widened(scores, format).softmax(dim=-1)
+                scores = torch_functions.cast(probabilities, format)
             return scores
 
         step = torch.nn.Identity()  # before 5.4 it must be a module
@@ -121,25 +120,25 @@ class EncoderView(View):
 
         Those of tokens may be lists of matrices of different lengths.
         """
-        if self._deadheat.regime == "hps":
-            ragged = scores_tokens(self)
-            return [
-                [_tensor(each).float() for each in given]
-                if ragged and isinstance(given, list | tuple)
-                else _tensor(given).float()
-                for given in embeddings
-            ]
-        if self.similarity_fn_name not in ("dot", "cosine"):
+        import torch
+
+        hps = self._deadheat.regime == "hps"
+        if not hps and self.similarity_fn_name not in ("dot", "cosine"):
             raise InputError(
                 f"{self.similarity_fn_name} similarity cannot be scored in low precision: "
                 "set the model's similarity_fn_name to dot or cosine"
             )
-        return list(map(_tensor, embeddings))
+        ragged = hps and scores_tokens(self)
 
+        def tensor(values: Any) -> Tensor:
+            if isinstance(values, list | tuple):
+                return torch.stack(list(map(tensor, values)))
+            own = torch.as_tensor(values)
+            return own.float() if hps else own
 
-def _tensor(values: Any) -> Tensor:
-    import torch
-
-    if isinstance(values, list | tuple):
-        return torch.stack([_tensor(each) for each in values])
-    return torch.as_tensor(values)
+        return [
+            list(map(tensor, given))
+            if ragged and isinstance(given, list | tuple)
+            else tensor(given)
+            for given in embeddings
+        ]

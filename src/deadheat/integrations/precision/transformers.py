@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+TOKENS = (
+    "a causal language model of transformers needs the tokens that score and its tokenizer, "
+    "tokens=('no', 'yes'); tokens are for such a model only"
+)
+
+
 class TransformersView(View):
     """View of a sequence classifier, or of a causal language model with scoring tokens."""
 
@@ -80,13 +86,8 @@ def _run_probe(model: Any, tokens: tuple[int, ...], rows: list[int]) -> Tensor:
             "classifier or a causal language model"
         ) from error
     shape = tuple(logits[0].shape)
-    if len(shape) == 3 and not tokens:
-        raise InputError(
-            f"{name} has a logit for each of {shape[-1]} tokens; give the tokens that score: "
-            "high_precision(model, tokenizer=tokenizer, tokens=('no', 'yes'))"
-        )
-    if len(shape) == 2 and tokens:
-        raise InputError(f"{name} is a classifier of {shape[-1]} labels; leave tokens out")
+    if (len(shape) == 3) != bool(tokens):
+        raise InputError(f"{name} gives logits of the shape {list(shape)}: {TOKENS}")
     if max(rows) >= shape[-1]:
         raise InputError(f"{name} has {shape[-1]} logits, but none with the number {max(rows)}")
     return torch.cat([each[:, -1] if len(shape) == 3 else each for each in logits])[:, rows]

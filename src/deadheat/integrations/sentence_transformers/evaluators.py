@@ -34,10 +34,9 @@ if TYPE_CHECKING:
 
     ScoreFunction = Callable[..., Tensor]
 
-_EXTRA = "sentence-transformers"
-_bi_encoder: Any = load_host("sentence_transformers.sentence_transformer.evaluation", _EXTRA)
-_cross_encoder: Any = load_host("sentence_transformers.cross_encoder.evaluation", _EXTRA)
-_sparse_encoder: Any = load_host("sentence_transformers.sparse_encoder.evaluation", _EXTRA)
+_bi_encoder: Any = load_host("sentence_transformers.sentence_transformer.evaluation")
+_cross_encoder: Any = load_host("sentence_transformers.cross_encoder.evaluation")
+_sparse_encoder: Any = load_host("sentence_transformers.sparse_encoder.evaluation")
 
 
 class TieAware(_bi_encoder.SentenceEvaluator):  # type: ignore[misc]
@@ -78,23 +77,24 @@ class TieAware(_bi_encoder.SentenceEvaluator):  # type: ignore[misc]
 class _Reranking(TieAware):
     """Reports the expected value of three measures, and their views."""
 
-    _reported: Sequence[float]
-    """The library's own values of the last call, in the order of the measures."""
-    _seen: list[tuple[Floats, Sequence[int], Sequence[float]]]
-    """Per sample that was scored separately: scores, relevance, and the library's values."""
+    _seen: list[tuple[Floats, Sequence[int]]]
+    """Per sample of the last call: scores and relevance."""
+    _reported: list[Sequence[float]]
+    """The library's own values of the last call, of all samples or of each."""
 
     def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the library's evaluator."""
-        self._seen = []
+        self._seen, self._reported = [], []
         metrics = super().__call__(model, *args, **options)
-        self._finish()
+        missing = len(self.samples) - len(self._seen)  # without a relevant document
+        self._seen += [(np.zeros(1), [0])] * missing
+        self._reported += [(0.0, 0.0, 0.0)] * missing
+        self.results = {"": self._evaluate(*zip(*self._seen, strict=True))}
+        reported = np.mean(self._reported, axis=0).tolist()
         views: dict[str, float] = {}
-        for (name, measure), value in zip(self._measures().items(), self._reported, strict=True):
+        for (name, measure), value in zip(self._measures().items(), reported, strict=True):
             views |= tie_views(name, self.results[""][measure], value)
         return {**metrics, **self.prefix_name_to_metrics(views, self.name)}
-
-    def _finish(self) -> None:
-        """Set `results` and `_reported` after all lists are known."""
 
     def _measures(self) -> dict[str, Measure]:
         k = self.at_k
@@ -118,22 +118,13 @@ class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRera
 
     def compute_metrics(self, y_true: Sequence[int], y_pred: Floats) -> tuple[float, float, float]:
         """Return the expected MRR, nDCG and average precision of one list."""
-        result = self._evaluate([y_pred], [y_true])
-        ap, mrr, ndcg = map(float, result.values())
+        ap, mrr, ndcg = map(float, self._evaluate([y_pred], [y_true]).values())
         if y_pred.dtype.kind == "f":  # reranked scores; integers are the ranks before reranking
-            reported = (mrr, ndcg, ap)
-            if len(y_pred) > 1:  # scikit-learn has no nDCG of one document
-                reported = super().compute_metrics(y_true, y_pred)
-            self._seen.append((y_pred, y_true, reported))
+            alone = len(y_pred) == 1  # scikit-learn has no nDCG of one document
+            own = (mrr, ndcg, ap) if alone else super().compute_metrics(y_true, y_pred)
+            self._seen.append((y_pred, y_true))
+            self._reported.append((own[2], *own[:2]))
         return mrr, ndcg, ap
-
-    def _finish(self) -> None:
-        nothing_relevant = (np.zeros(1), [0], (0.0, 0.0, 0.0))
-        missing = len(self.samples) - len(self._seen)
-        scores, relevance, reported = zip(*self._seen, *[nothing_relevant] * missing, strict=True)
-        self.results = {"": self._evaluate(scores, relevance)}
-        mrr, ndcg, ap = np.mean(reported, axis=0).tolist()
-        self._reported = ap, mrr, ndcg
 
 
 class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: ignore[misc]
@@ -173,9 +164,10 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
         relevance = [
             [1] * len(sample["positive"]) + [0] * len(sample["negative"]) for sample in self.samples
         ]
-        result, names = self._evaluate(lists, relevance), ("map", "mrr", "ndcg")
-        self.results, self._reported = {"": result}, [reported[name] for name in names]
-        return dict(zip(names, map(float, result.values()), strict=True))
+        names = ("map", "mrr", "ndcg")
+        self._seen = list(zip(lists, relevance, strict=True))
+        self._reported = [[reported[name] for name in names]]
+        return dict(zip(names, map(float, self._evaluate(lists, relevance).values()), strict=True))
 
 
 class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: ignore[misc]
@@ -184,11 +176,7 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
     score_functions: Mapping[str, ScoreFunction]
 
     def compute_all_metrics(
-        self,
-        model: object,
-        corpus_model: object = None,
-        corpus_embeddings: object = None,
-        output_path: str | None = None,
+        self, *args: object, output_path: str | None = None, **options: object
     ) -> Any:
         """Return each measure at each cutoff, for each score function."""
         relevant = {q: dict.fromkeys(self.relevant_docs[q], 1) for q in self.queries_ids}
@@ -204,7 +192,7 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
             name: _count_scores(score, self._counts[name], keep) for name, score in given.items()
         }
         try:
-            return super().compute_all_metrics(model, corpus_model, corpus_embeddings, output_path)
+            return super().compute_all_metrics(*args, output_path=output_path, **options)
         finally:
             self.score_functions, self._counts = given, {}
 
@@ -218,8 +206,8 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
         self.results = {**self.results, function: result}
         scores: dict[str, dict[int, float]] = {name: {} for name, _, _ in measures}
         for name, k, measure in measures:
-            scores[name][k] = result[measure].expected
-            for key, value in tie_views(name, result[measure]).items():
+            views = {name: result[measure].expected, **tie_views(name, result[measure])}
+            for key, value in views.items():
                 scores.setdefault(key, {})[k] = value
         return scores
 
@@ -244,12 +232,10 @@ def _count_scores(score: ScoreFunction, counts: CorpusCounts, keep: bool) -> Sco
     """
     import torch
 
-    def count(queries: Tensor, documents: Tensor) -> Tensor:
-        scores = score(queries, documents)
-        counts.add(scores)
-        return scores if keep else torch.full((len(scores), 1), -float(counts.seen))
-
-    return count
+    count = counts.counting(score)
+    if keep:
+        return count
+    return lambda *pair: torch.full((len(count(*pair)), 1), -float(counts.seen))
 
 
 class InformationRetrievalEvaluator(Search):

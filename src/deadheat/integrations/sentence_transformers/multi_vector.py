@@ -13,9 +13,7 @@ if find_spec("sentence_transformers.multi_vector_encoder") is None:
     _VERSIONS = "sentence-transformers>=6,<7"
     _PURPOSE = "an evaluator of a MultiVectorEncoder"
     raise MissingPackageError(_VERSIONS, f"pip install '{_VERSIONS}'", _PURPOSE)
-_host: Any = load_host(
-    "sentence_transformers.multi_vector_encoder.evaluation", "sentence-transformers"
-)
+_host: Any = load_host("sentence_transformers.multi_vector_encoder.evaluation")
 
 
 class MultiVectorInformationRetrievalEvaluator(

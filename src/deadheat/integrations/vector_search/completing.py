@@ -57,12 +57,14 @@ def search(
     """
     known, vectors = find_index(index), _read_queries(queries)
     found = known.nearest(vectors, check_number("k", k, least=1))
+    ids, scores = (list(part) for part in zip(*found, strict=True))
     sizes = None
     if complete:
-        found, sizes, _ = _complete(known, vectors, found)
+        whole = complete_groups(known, vectors, ids, scores)
+        ids, scores, sizes = whole.ids, whole.scores, whole.last_group_size
     return search_results(
-        [ids for ids, _ in found],
-        [scores for _, scores in found],
+        ids,
+        scores,
         query_ids=query_ids,
         document_ids=document_ids,
         larger_is_better=known.larger_is_better,
@@ -86,39 +88,30 @@ def complete_groups(
     ids, scores
         ``[queries, k]``: the index's results for these queries; missing results are −1.
     """
-    known, vectors = find_index(index), _read_queries(queries)
+    index, vectors = find_index(index), _read_queries(queries)
     if len(ids) != len(vectors) or len(scores) != len(vectors):
         raise InputError(
             f"{len(vectors)} queries, but results of {len(ids)} (ids) and {len(scores)} (scores): "
             "give the results of these queries"
         )
     found = [without_padding(*row) for row in zip(ids, scores, strict=True)]
-    whole, sizes, asked = _complete(known, vectors, found)
-    return Completed([ids for ids, _ in whole], [scores for _, scores in whole], sizes, asked)
-
-
-def _complete(index: Index, queries: Array, found: Lists) -> tuple[Lists, list[int], str]:
-    """Append the other documents that tie with the last one to each list.
-
-    Returns the lists, the sizes of their last groups, and how the index was searched.
-    """
-    last = {q: index.worst(scores) for q, (_, scores) in enumerate(found) if len(scores)}
-    reached = index.within(queries[list(last)], list(last.values())) if last else []
+    last = {q: index.worst(row) for q, (_, row) in enumerate(found) if len(row)}
+    reached = index.within(vectors[list(last)], list(last.values())) if last else []
     asked = "range search"
     # In another kind of search, some libraries sum the same distance in another order.
     if reached is None or not all(
-        np.isin(found[q][0][found[q][1] == score], ids[scores == score]).all()
-        for (q, score), (ids, scores) in zip(last.items(), reached, strict=True)
+        np.isin(found[q][0][found[q][1] == score], near[row == score]).all()
+        for (q, score), (near, row) in zip(last.items(), reached, strict=True)
     ):
         asked = "growing k"
-        reached = _grow(index, queries, found, last)
-    whole, sizes = list(found), [0] * len(found)
-    for (q, score), (ids, scores) in zip(last.items(), reached, strict=True):
-        own_ids, own_scores = found[q]
-        more = (scores == score) & ~np.isin(ids, own_ids)
-        whole[q] = np.concatenate((own_ids, ids[more])), np.concatenate((own_scores, scores[more]))
-        sizes[q] = int((whole[q][1] == score).sum())
-    return whole, sizes, asked
+        reached = _grow(index, vectors, found, last)
+    whole = Completed([own for own, _ in found], [own for _, own in found], [0] * len(found), asked)
+    for (q, score), (near, row) in zip(last.items(), reached, strict=True):
+        more = (row == score) & ~np.isin(near, whole.ids[q])
+        whole.ids[q] = np.concatenate((whole.ids[q], near[more]))
+        whole.scores[q] = np.concatenate((whole.scores[q], row[more]))
+        whole.last_group_size[q] = int((whole.scores[q] == score).sum())
+    return whole
 
 
 def _grow(index: Index, queries: Array, found: Lists, last: dict[int, float]) -> Lists:

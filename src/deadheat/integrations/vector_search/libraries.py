@@ -75,10 +75,8 @@ class USearch(Index):
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
         found = self.index.search(queries, k, exact=self.exact)
-        if len(queries) == 1 and np.ndim(found.keys) == 1:
-            return [(np.asarray(found.keys), np.asarray(found.distances))]
-        rows = zip(found.keys, found.distances, found.counts, strict=True)
-        return [(keys[:n], distances[:n]) for keys, distances, n in rows]
+        lists = [found] if np.ndim(found.keys) == 1 else found  # one query, or several
+        return [(each.keys, each.distances) for each in lists]
 
 
 class Hnswlib(Index):
@@ -161,14 +159,9 @@ class Qdrant(Index):
         return self._ask(queries, self.size, [float(self.beyond(score)) for score in last])
 
     def _ask(self, queries: Array, k: int, limits: Sequence[float | None]) -> Lists:
+        options = {"using": self.using, "params": self.params, "limit": k}
         requests = [
-            self._models.QueryRequest(
-                query=query.tolist(),
-                using=self.using,
-                params=self.params,
-                limit=k,
-                score_threshold=limit,
-            )
+            self._models.QueryRequest(query=query.tolist(), score_threshold=limit, **options)
             for query, limit in zip(queries, limits, strict=True)
         ]
         answers = self.client.query_batch_points(self.collection, requests)
@@ -217,12 +210,12 @@ class LanceDB(Index):
 
     def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
         """All documents as near as a score."""
-        limits = [float(self.beyond(score)) for score in last]
-        return list(map(self._ask, queries, [self.size] * len(limits), limits))
+        pairs = zip(queries, map(self.beyond, last), strict=True)
+        return [self._ask(query, self.size, float(limit)) for query, limit in pairs]
 
     def _ask(self, query: Array, k: int, limit: float | None = None) -> tuple[Array, Array]:
-        names = {} if self.vector_column is None else {"vector_column_name": self.vector_column}
-        asked = self.table.search(query, **names).distance_type(self.distance_type).limit(k)
+        asked = self.table.search(query, self.vector_column)
+        asked = asked.distance_type(self.distance_type).limit(k)
         if limit is not None:
             asked = asked.distance_range(upper_bound=limit)  # exclusive
         if self.prepare is not None:
@@ -252,12 +245,11 @@ def find_index(index: object) -> Index:
     """Return the object that searches an index, by the package that the index comes from."""
     if isinstance(index, Index):
         return index
-    package = type(index).__module__.partition(".")[0]
-    if package == "qdrant_client":
-        raise InputError("name the collection: vector_search.Qdrant(client, collection)")
-    if package not in _KINDS:
+    kind = _KINDS.get(type(index).__module__.partition(".")[0])
+    if kind is None:
         raise InputError(
-            f"a {type(index).__name__} is no index of {', '.join(_KINDS)}: describe it by a "
-            "subclass of vector_search.Index, or give its results to deadheat.search_results"
+            f"a {type(index).__name__} is no index of {', '.join(_KINDS)}: give a collection as "
+            "vector_search.Qdrant(client, collection), another index as a subclass of "
+            "vector_search.Index, or its results to deadheat.search_results"
         )
-    return _KINDS[package](index)
+    return kind(index)
