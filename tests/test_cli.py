@@ -554,7 +554,7 @@ def test_a_diagnosis_takes_judgements_first_or_by_name(folder):
 def test_measures_in_one_word_and_one_switch_for_percent(folder):
     both = run("eval", "q", "r", "-m", "nDCG@10,MRR@10", "--format", "csv").stdout
     assert run("eval", "q", "r", "-m", "nDCG@10", "-m", "MRR@10", "--format", "csv").stdout == both
-    assert "did you mean nDCG@10?" in run("eval", "q", "r", "-m", "nDCG10", status=2).stderr
+    assert "did you mean nDCG?" in run("eval", "q", "r", "-m", "nDCG10", status=2).stderr
     assert " 75.00 " in run("diagnose", "q", "r", "-m", "MRR", "--percent").stdout
     assert run("eval", "q", "r", "--fraction").stdout == run("eval", "q", "r").stdout
 

@@ -511,9 +511,9 @@ def test_scores_have_the_digits_that_tell_them_apart():
 
 
 def test_an_unknown_query_is_refused():
-    with pytest.raises(InputError, match="qrels: query 'x'"):
+    with pytest.raises(InputError, match="qrels: there is no query 'x'"):
         drawn_list(QRELS, RUN, "x")
-    with pytest.raises(InputError, match="run: query 'x'"):
+    with pytest.raises(InputError, match="run: there is no query 'x'"):
         drawn_list(QRELS | {"x": {"d": 1}}, RUN, "x")
     with pytest.raises(InputError, match="names 2 measures"):
         drawn_list(QRELS, RUN, "q", "nDCG@5,10")
@@ -612,7 +612,7 @@ def test_the_command_writes_a_figure_and_its_caption(files, kind, runs, options,
         (["compare", "Q", "R"], "2 to 200 systems"),
         (["ranks", "Q", "R"], "2 to 500 systems"),
         (["ranks", "Q", "R", "--group-by", "("], "--group-by '('"),
-        (["list", "Q", "R", "--query", "none"], "qrels.txt: query 'none'"),
+        (["list", "Q", "R", "--query", "none"], "no query 'none'"),
         (["list", "-", "-", "--query", "q1"], "only once"),
         (["sizes", "none.run"], "none.run"),
     ],
