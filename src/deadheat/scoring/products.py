@@ -34,7 +34,7 @@ Array = npt.NDArray[np.generic]
 Matrix: TypeAlias = "npt.NDArray[Any] | Tensor"
 """An array or a torch tensor of two dimensions."""
 _BITS = dict.fromkeys(("bool", "int8", "uint8"), FORMATS["binary"])
-_NUMBERS = {format.torch_name: format for format in FORMATS.values() if format.name != "binary"}
+_NUMBERS = {format.dtype.name: format for format in FORMATS.values() if format.name != "binary"}
 _NUMBERS["uint8"] = FORMATS["int8"]
 """The formats of embeddings by the type that they are stored as: bits, and numbers."""
 
@@ -70,6 +70,8 @@ class Products:
             raise InputError(f"unknown similarity {kind!r}; choose dot, cosine or hamming")
         if not isinstance(queries, np.ndarray) and is_tensor(queries):
             check_tensors(queries=queries)
+            with _torch_lock:  # the first torch call of a thread stores the number of threads again
+                require("torch", "a product of tensors").get_num_threads()
             asked = queries.detach()
         else:
             asked = as_array("queries", queries)
