@@ -134,7 +134,7 @@ def test_cli_shows_the_ranking_and_what_is_contested(many_files):
     assert [done.stdout.find(title) >= 0 for title in titles] == [True] * 3
     assert "│ team-s0-v2 " in done.stdout and ".json" not in done.stdout
     text = " ".join(done.stdout.split())  # notes are wrapped
-    assert "p (Tukey)" in text and "resamples 999" in text
+    assert "p (Tukey)" in text and "999 permutations" in text
     everything = run(*many_files, "-m", "MRR", "--resamples", "999", "--all-pairs")
     assert "A against B" in everything.stdout and "Verdicts" not in everything.stdout
     assert len(everything.stdout.splitlines()) > len(done.stdout.splitlines())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -33,7 +34,7 @@ from deadheat.comparison.statistics import (
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, VIEWS, Floats, Result, Views, evaluate_run
-from deadheat.formats import QrelsLike, RunLike, read_qrels
+from deadheat.formats import QrelsLike, Run, RunLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 
@@ -95,6 +96,12 @@ def compare(
     (0.25, 0.0, 0.5, 0.99609375, 'A is better')
     """
     settings = EvalSettings.from_options(options)
+    if isinstance(runs, Result):
+        raise InputError("give results as a list: compare([a, b])")
+    if _is_one_run(runs):
+        raise InputError(
+            "runs must be {name: run}; this looks like one run: compare(qrels, {name: run, …})"
+        )
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
         judgements = read_qrels(cast(QrelsLike, results_or_qrels))
@@ -116,6 +123,14 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
+
+
+def _is_one_run(runs: object) -> bool:
+    """Return whether the object is a run, or a dict of the documents of each query."""
+    if not isinstance(runs, Mapping):
+        return isinstance(runs, Run)
+    documents = next(iter(runs.values()), None)
+    return isinstance(documents, Mapping) and isinstance(next(iter(documents.values()), None), Real)
 
 
 def compare_results(
@@ -303,13 +318,15 @@ def _describe_test(settings: Settings, pairs: int) -> tuple[list[Remark], bool]:
     every = 2**n <= resamples
     family = pairs if settings.test == "Holm" else 1
     least = min(1.0, family * (2 / 2**n if every else 1 / (resamples + 1)))
-    flips = f"all {2**n:,}" if every else f"{resamples:,} random"
+    how = f"all {2**n:,} sign flips" if every else f"{resamples:,} random sign flips"
+    if settings.test == "Tukey":
+        drawn = "permutations" if n < significance.MANY_QUERIES else "draws from their normal limit"
+        how += f", {resamples:,} {drawn}; the larger p is reported"
     remarks = [
         note(
-            f"p ({settings.test}): {TESTS[settings.test]}, over queries, two-sided, {flips} sign "
-            f"flips, for {counted(pairs, 'pair')} in each measure; query interval: "
-            f"{100 * (1 - settings.alpha):g} % (Student's t), not corrected; resamples "
-            f"{resamples:,}, seed {settings.seed}"
+            f"p ({settings.test}): {TESTS[settings.test]}, over queries, two-sided, {how}, for "
+            f"{counted(pairs, 'pair')} in each measure; query interval: "
+            f"{100 * (1 - settings.alpha):g} % (Student's t), not corrected; seed {settings.seed}"
         )
     ]
     if least > settings.alpha:
