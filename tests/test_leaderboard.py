@@ -1026,11 +1026,6 @@ def test_marks_stand_where_their_values_are(judgements, runs):
         assert f'cx="{at}%"' in page
 
 
-def test_no_board_is_no_page():
-    with pytest.raises(dh.InputError, match="no leaderboard"):
-        render_leaderboards([])
-
-
 def test_equal_published_values_share_the_first_place_and_rank(folder):
     header, *rows = Path("board.csv").read_text().splitlines()
     cells = [row.split(",") for row in rows]

@@ -10,12 +10,11 @@ import click
 
 from deadheat._internal.lazy import pl
 from deadheat.cli.help import Command
-from deadheat.cli.output import Output, print_line
-from deadheat.cli.pages import compare_collection
+from deadheat.cli.output import FORCE, Output, print_line
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
-from deadheat.errors import DeadheatError
+from deadheat.errors import MissingPackageError
 from deadheat.evaluation import VIEW_COLUMNS, evaluate_run
-from deadheat.report.page import Collection, System, is_page, render_page
+from deadheat.report.page import Collection, System, render_page
 from deadheat.settings import EvalSettings
 from deadheat.tables import Column, Table, number
 from deadheat.ties import run_sizes
@@ -48,11 +47,15 @@ _REPORT = "deadheat-demo.html"
 @click.option(
     "-o",
     "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help=f"The web page to write; an existing file is replaced. [default: {_REPORT}]",
+    type=click.Path(dir_okay=False),
+    default=_REPORT,
+    help="The web page to write. The default page is overwritten without --force.",
 )
-def command(files: Path | None, report: Path | None) -> None:
+@FORCE
+def command(files: Path | None, report: str, force: bool) -> None:
     """Show the effect of ties on recorded outputs of three real models (no model is run)."""
+    out = Output(output=report, force=force or report == _REPORT)
+    out.check()
     recorded = recordings()
     if files is not None:
         for recording in recorded.values():
@@ -70,20 +73,15 @@ def command(files: Path | None, report: Path | None) -> None:
             _conclude(reranker),
         ]
     )
+    collections = list(map(_collection, shown))
     try:
-        target = str(report or _REPORT)
-        out = Output(output=target, force=is_page(Path(target)))
-        out.check()
-        page = render_page(
-            list(map(_collection, shown)), title="deadheat demo", shown=MORE_MEASURES
-        )
-        out.write(page)
-    except DeadheatError as error:
-        if report is not None:
+        out.write(render_page(collections, title="deadheat demo", shown=MORE_MEASURES))
+    except MissingPackageError as error:
+        if report != _REPORT:
             raise
         print_line(f"No report page was written: {error}")
     else:
-        print_line(f"Every query and its ties, to open in a browser: {target}")
+        print_line(f"Every query and its ties, to open in a browser: {report}")
 
 
 def _row_name(regime: str) -> str:
@@ -141,8 +139,8 @@ def _conclude(recording: Recording) -> str:
 def _collection(recording: Recording) -> Collection:
     """Return a recording as a collection for the report page."""
     systems = [
-        System(result, {"regime": _row_name(regime)}, recording.runs[regime])
+        System(result, _row_name(regime), recording.runs[regime])
         for regime, result in recording.results.items()
     ]
     collection = Collection(f"{recording.scoring}: {recording.model}", systems, recording.qrels)
-    return compare_collection(collection, MORE_MEASURES)
+    return collection.compare(MORE_MEASURES)

@@ -41,7 +41,7 @@ def collection_data(
     progress
         Callback after each system.
     """
-    systems = dict(zip(collection.names, collection.systems, strict=True))
+    systems = {system.name: system for system in collection.systems}
     queries = list(dict.fromkeys(q for s in systems.values() for q in s.result.query_names))
     documents: dict[str, int] = {}
     listed = []

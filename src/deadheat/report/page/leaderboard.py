@@ -14,7 +14,6 @@ from deadheat.comparison.leaderboard import (
     summary_table,
     winner_parts,
 )
-from deadheat.errors import InputError
 from deadheat.report.findings import describe_leaderboard
 from deadheat.report.page.cells import PageTable, page_table
 from deadheat.report.page.leading import leading_table, sort_by_first
@@ -30,8 +29,6 @@ _BARS = {
 
 def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
     """Return the page as HTML. It needs no network; its tables need no JavaScript."""
-    if not boards:
-        raise InputError("there is no leaderboard to report")
     shown = [_board(board, i) for i, board in enumerate(boards)]
     return write_page(
         "leaderboard.html",

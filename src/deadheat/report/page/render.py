@@ -10,7 +10,6 @@ from deadheat._internal.output import utf8
 from deadheat._internal.remarks import counted, lines, note
 from deadheat.comparison import VERDICTS, Comparison
 from deadheat.engines import Progress
-from deadheat.errors import InputError
 from deadheat.evaluation import VIEW_COLUMNS, Result
 from deadheat.measures import Measure
 from deadheat.report.families import cutoff_families
@@ -53,8 +52,6 @@ def render_page(
     progress
         Callback with a description, the amount of work done, and the total amount.
     """
-    if not collections:
-        raise InputError("there is no result to report")
     names = number_repeated([collection.name for collection in collections])
     static, data = [], []
     for name, collection in zip(names, collections, strict=True):
@@ -87,11 +84,11 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     every = sort_by_first({name: dict(result) for name, result in results.items()}, shown)
     ranges = {name: own[shown[0]].range for name, own in every.items() if shown[0] in own}
     remarks = {
-        name: [
+        system.name: [
             *system.result.remarks,
             *([] if system.run is not None else [note(f"no ranked lists: {system.no_run}")]),
         ]
-        for name, system in zip(collection.names, collection.systems, strict=True)
+        for system in collection.systems
     }
     queries = len({query for result in results.values() for query in result.query_names})
     findings = (

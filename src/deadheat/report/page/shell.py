@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 
 from deadheat._internal.packages import own_version, require
 
@@ -46,14 +45,6 @@ def write_page(
         **content,
     )
     return re.sub("[\ud800-\udfff]", "\ufffd", page)  # UTF-8 has no lone surrogates
-
-
-def is_page(path: Path) -> bool:
-    """Return whether a file is a page that deadheat wrote."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return b'<meta name="generator" content="deadheat' in file.read(1000)
 
 
 def _file(name: str) -> str:
