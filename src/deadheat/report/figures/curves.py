@@ -83,11 +83,8 @@ def curves(
         style.legend(figure, views, ["expected", "oblivious", "[worst, best]"], below=True)
     what = f"{', '.join(f'{family!r}@k' for family in families)} against the cutoff k"
     caption = inputs.caption(what, labelled, "Lines with markers", "bands")
-    drawn = {repr(measure) for members in families.values() for measure in members}
-    values = {
-        label: {name: summary for name, summary in result.items() if name in drawn}
-        for label, result in labelled.items()
-    }
+    drawn = [measure for members in families.values() for measure in members]
+    values = {label: [result[m] for m in drawn] for label, result in labelled.items()}
     return Plot(figure, f"{caption} {coinciding(values)}".rstrip())
 
 
