@@ -110,10 +110,8 @@ def command(
             "dataset (deadheat check --model MODEL --dataset DATASET --model-dtype bf16)"
         )
     print_warnings(found.warnings)
-    if out.style == "json":
-        out.write(found.to_json())
-    else:
-        out.show(found.parts(details=details or out.style == "csv", width=out.columns))
+    parts = found.parts(details=details or out.style == "csv", width=out.columns)
+    out.show(parts, data=found.to_dict)
     if max_range is not None and not found.ok(max_range):
         print_line(f"range {found.range:.4f} is above --max-range {max_range:g}", err=True)
         sys.exit(1)

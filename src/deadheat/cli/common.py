@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from deadheat.cli.help import Choice, F, complete_measures
+from deadheat.cli.help import F, complete_measures
 from deadheat.cli.names import Named, split_names
 from deadheat.cli.output import gather, options, print_remarks
 from deadheat.cli.progress import progress_bar
@@ -73,7 +73,7 @@ def tie_break_option(default: str | None, meaning: str | None = None) -> Callabl
     """Make the option --tie-break; `meaning` describes the default."""
     return click.option(
         "--tie-break",
-        type=Choice(TIE_RULES, {"trec_eval": "id_desc"}),
+        type=click.Choice(list(TIE_RULES)),
         default=default,
         show_default=meaning,
         help="Order of tied documents in the oblivious value; `deadheat eval --tie-rules-help` "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -25,18 +25,6 @@ _GROUPS = {
 }
 """Names of parameters under the headings of a help text; all others go under the last one."""
 _OTHER = "Other options"
-
-
-class Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type argument
-    """A choice whose values have other names, which are not listed."""
-
-    def __init__(self, choices: Iterable[str], also: Mapping[str, str]) -> None:
-        super().__init__(list(choices))
-        self.also = also
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the value that a name stands for."""
-        return str(super().convert(self.also.get(str(value).lower(), value), param, ctx))
 
 
 class Command(click.Command):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from collections.abc import Sequence
@@ -27,7 +26,6 @@ from deadheat.cli.output import Output, output_options, print_line, print_warnin
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import (
     Leaderboard,
-    RunsLike,
     find_runs,
     leaderboard,
     leaderboards,
@@ -132,10 +130,13 @@ def command(
         if is_manifest:
             boards = leaderboards(qrels, allow_outside=allow_outside, **settings)
         else:
+            given = split_names(runs)
+            named: dict[str, RunLike] = {run.label: run.path for run in given if run.label}
+            found = [run.path for run in given if run.label is None]
             boards = [
                 leaderboard(
                     qrels,
-                    _name_runs(runs, qrels, published),
+                    named | find_runs(found, (qrels, published)),
                     measures or None,
                     published=published,
                     columns=_columns(columns),
@@ -155,26 +156,13 @@ def command(
 
         out.write(render_leaderboards(boards))
         print_line(finding)
-    elif out.style == "json":
-        data = [board.to_dict() for board in boards]
-        one = data[0] if len(data) == 1 else data
-        out.write(json.dumps(one, indent=1, ensure_ascii=False))
     elif out.style == "csv":
         out.write(_csv(boards, shown))
     else:
-        out.show(parts, finding)
+        data = [board.to_dict() for board in boards]
+        out.show(parts, finding, lambda: data[0] if len(data) == 1 else data)
     if any(board.failures or (out.strict and board.warnings) for board in boards):
         sys.exit(1)
-
-
-def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:
-    """Return runs under their given names; runs without a name get that of their file."""
-    runs = split_names(words)
-    named: dict[str, RunLike] = {r.label: r.path for r in runs if r.label is not None}
-    found = [run.path for run in runs if run.label is None]
-    if not named:
-        return found
-    return named | find_runs(found, without)
 
 
 def _columns(words: Sequence[str]) -> dict[str, str | None]:

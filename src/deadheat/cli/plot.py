@@ -75,7 +75,19 @@ _OUTPUT = options(
         help="Width: one column of a two-column paper, or the full page.",
     ),
 )
-_RUN_OPTIONS = options(QRELS, RUNS, _LABEL, evaluation_options, _OUTPUT)
+
+
+def _label_runs(runs: list[Named], labels: Sequence[str]) -> list[Named]:
+    """Return runs under the names of --label, if there are any."""
+    if not labels:
+        return runs
+    if len(labels) != len(runs) or len(set(labels)) < len(labels):
+        raise InputError(f"--label: give one per run ({len(runs)}), all different, or none")
+    return [Named(run.path, label) for run, label in zip(runs, labels, strict=True)]
+
+
+_LABELLED_RUNS = gather("runs", _label_runs, RUNS, _LABEL)
+_RUN_OPTIONS = options(QRELS, _LABELLED_RUNS, evaluation_options, _OUTPUT)
 _PERCENT = percent_option(default=False)
 
 
@@ -96,11 +108,9 @@ def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], 
     def add(draw: Callable[..., figures.Plot]) -> click.Command:
         @functools.wraps(draw)
         def run(output: str, force: bool, **given: Any) -> None:
-            runs, labels = given.get("runs", ()), given.pop("labels", ())
             figures.check_ending(output)
-            Output(output=output, force=force).check(given.get("qrels"), given.get("run"), *runs)
-            if labels:
-                given["runs"] = _rename(runs, labels)
+            inputs = given.get("qrels"), given.get("run"), *given.get("runs", ())
+            Output(output=output, force=force).check(*inputs)
             plot = draw(**given)
             plot.save(output, force=True)
             print_line(f"wrote {output}", err=True)
@@ -109,12 +119,6 @@ def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], 
         return command.command(name, cls=Command, example=example)(run)
 
     return add
-
-
-def _rename(runs: Sequence[Named], labels: Sequence[str]) -> list[Named]:
-    if len(labels) != len(runs) or len(set(labels)) < len(labels):
-        raise InputError(f"--label: give one per run ({len(runs)}), all different, or none")
-    return [Named(run.path, label) for run, label in zip(runs, labels, strict=True)]
 
 
 @_figure("curves", "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf")
@@ -224,8 +228,7 @@ def _list(
 
 
 @_figure("sizes", "deadheat plot sizes bm25.run bf16.run -o sizes.pdf")
-@RUNS
-@_LABEL
+@_LABELLED_RUNS
 @_OUTPUT
 def _sizes(runs: list[Named], width: str) -> figures.Plot:
     """Draw the sizes of the tie groups of one or more RUNs."""

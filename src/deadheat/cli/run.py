@@ -161,21 +161,19 @@ def _named(stored: StoredResult) -> str:
 
 def _study(options: dict[str, Any]) -> Study:
     """Return the study of a file, of the paper or of the options; options replace other values."""
-    named = {field.name: options.get(field.name) for field in fields(Study)}
-    words = {name: value for name, value in named.items() if value not in (None, ())}
-    part = {name: options[name] for name in ("subset", "split", "revision") if options[name]}
-    if "models" in words:
-        own = {name: options[name] for name in ("base", "prompt") if options[name]}
-        words["models"] = [
-            {"name": path, **({"label": label} if label else {}), **own}
-            for path, label in map(split_name, options["models"])
-        ]
-    elif options["base"] or options["prompt"]:
-        raise InputError(f"--{'base' if options['base'] else 'prompt'} needs --model")
-    if "datasets" in words:
-        words["datasets"] = [{"name": name, **part} for name in options["datasets"]]
-    elif part:
-        raise InputError(f"--{next(iter(part))} needs --dataset")
+    of_models = {name: options[name] for name in ("base", "prompt")}
+    of_datasets = {name: options[name] for name in ("subset", "split", "revision")}
+    for owner, own in (("model", of_models), ("dataset", of_datasets)):
+        for name, value in own.items():
+            if value and not options[f"{owner}s"]:
+                raise InputError(f"--{name} needs --{owner}")
+    named = {field.name: options[field.name] for field in fields(Study)}
+    named["models"] = [
+        {"name": path, "label": label, **of_models}
+        for path, label in map(split_name, options["models"])
+    ]
+    named["datasets"] = [{"name": name, **of_datasets} for name in options["datasets"]]
+    words = {name: value for name, value in named.items() if value not in (None, (), [])}
     if options["paper"] and options["file"]:
         raise InputError("--paper and --study cannot be combined; choose one")
     if options["paper"]:
