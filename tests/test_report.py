@@ -177,20 +177,26 @@ def test_a_cross_stands_where_the_reported_value_is_another():
     assert 'class="span"' in rows["one"] and 'class="span"' not in rows["two"]
 
 
+def copies_of(page: str) -> dict:
+    """The copies of the leaderboard, by style."""
+    found = re.findall(r"data-copies='([^']*)'>(\w+)<", page)
+    return {style: json.loads(copies) for copies, style in found}
+
+
 def test_copies_are_the_tables_of_the_terminal():
     collection = two_systems({"q": {"x": 1.0, "y": 1.0}}, {"q": {"x": 1.0, "y": 0.5}}, "MRR", "P@1")
-    (copies,) = data_of(render_page([collection]))["copies"]
-    fraction, percent = copies["markdown"]
+    copies = copies_of(render_page([collection]))
+    fraction, percent = copies["Markdown"]
     assert fraction["head"][0].startswith("| system | MRR expected | MRR worst–best |")
     assert fraction["rows"] == [
         "| two | 1.0000 | 1.0000 | 1.0000 | 1.0000 |",
         "| one | 0.7500 | 0.5000–1.0000 | 0.5000 | 0.0000–1.0000 |",
     ]
     assert percent["rows"][1] == "| one | 75.00 | 50.00–100.00 | 50.00 | 0.00–100.00 |"
-    latex = copies["latex"][0]
+    latex = copies["LaTeX"][0]
     assert latex["rows"][1] == r"one & 0.7500 & 0.5000--1.0000 & 0.5000 & 0.0000--1.0000 \\"
     assert latex["head"][0] == r"% \usepackage{booktabs}" and latex["foot"][-1] == r"\end{tabular}"
-    (row,) = (line for line in copies["csv"][0]["rows"] if line.startswith("one"))
+    (row,) = (line for line in copies["CSV"][0]["rows"] if line.startswith("one"))
     assert row.split(",")[1:5] == ["0.75", "0.5", "1.0", "1.0"]
 
 
@@ -199,10 +205,10 @@ def test_a_name_of_two_lines_is_a_row_of_one():
     first, second = collection.systems
     names = [replace(first, name="a\nb"), replace(second, name="c|d")]
     page = render_page([replace(collection, systems=names, comparison=None)])
-    (copies,) = data_of(page)["copies"]
+    copies = copies_of(page)
     for style in copies.values():
         assert all(len(parts["rows"]) == 2 for parts in style)
-    assert copies["markdown"][0]["rows"][1].startswith("| c\\|d |")
+    assert copies["Markdown"][0]["rows"][1].startswith("| c\\|d |")
 
 
 def test_notes_that_differ_in_numbers_only_are_one(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -82,10 +81,7 @@ from deadheat.report import describe_leaderboard
     workers="Number of runs read at a time. [default: one per core, here or of the cluster]"
 )
 @output_options()
-@click.pass_context
 def command(
-    ctx: click.Context,
-    /,
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
@@ -106,9 +102,9 @@ def command(
     a file another name; for a folder of Parquet files, it makes one run of them. With
     --published, every published number is checked, the default measures are those of the board,
     and the rule that reproduces the numbers is searched for. A MANIFEST (TOML) lists several
-    boards in tables [[board]], each with its qrels, runs and published file. An output file that
-    ends in .html is a page with everything, unless --format is given. Exit status: 0 fine, 1 some
-    runs could not be evaluated (or, with --strict, there were warnings), 2 bad usage or input.
+    boards in tables [[board]], each with its qrels, runs and published file. The format html is a
+    page with everything. Exit status: 0 fine, 1 some runs could not be evaluated (or, with
+    --strict, there were warnings), 2 bad usage or input.
     """
     is_manifest = not runs and qrels.lower().endswith(".toml")
     if is_manifest and (published is not None or columns or measures or title):
@@ -148,14 +144,12 @@ def command(
     parts = [part for board in boards for part in board.parts(**shown)]
     for board in boards:
         print_warnings(board.warnings)
-    default = click.core.ParameterSource.DEFAULT
-    is_page = out.output is not None and Path(out.output).suffix.lower() in (".html", ".htm")
     finding = " ".join(describe_leaderboard(board) for board in boards)
-    if is_page and ctx.get_parameter_source("style") is default:
+    if out.style == "html":
         from deadheat.report.page import render_leaderboards
 
         out.write(render_leaderboards(boards))
-        print_line(finding)
+        print_line(finding, err=out.output is None)
     elif out.style == "csv":
         out.write(_csv(boards, shown))
     else:
@@ -180,6 +174,8 @@ def _csv(boards: Sequence[Leaderboard], shown: dict[str, Any]) -> str:
     """Return all rows, or the selected ones, as CSV; several boards one after another."""
     frames = [board.ranking(**shown) if any(shown.values()) else board.rows for board in boards]
     if len(boards) > 1:
-        names = [pl.lit(board.name).alias("board") for board in boards]
-        frames = [rows.select(name, pl.all()) for name, rows in zip(names, frames, strict=True)]
+        frames = [
+            rows.select(pl.lit(board.name).alias("board"), pl.all())
+            for board, rows in zip(boards, frames, strict=True)
+        ]
     return pl.concat(frames, how="diagonal").write_csv().rstrip("\n")

@@ -7,6 +7,9 @@ from itertools import combinations
 
 from deadheat.measures import Measure
 
+LOGARITHMIC = 20
+"""The axis of cutoffs is logarithmic from this ratio of the last to the first cutoff on."""
+
 
 def cutoff_families(measures: Iterable[Measure]) -> dict[Measure, list[Measure]]:
     """Return measures with several cutoffs, sorted by cutoff, by the measure without a cutoff.

@@ -74,9 +74,6 @@ $("more").onclick = () => {
   explorer.rows += STEP;
   drawQueries();
 };
-document
-  .querySelectorAll("#leaderboard > [data-collection]")
-  .forEach((area, index) => makeCopied(area, DATA.copies[index]));
 for (const chart of document.querySelectorAll(".chart")) {
   const curves = chart.querySelectorAll("g");
   chart.querySelectorAll(".legend input").forEach((box, i) => {

@@ -47,14 +47,15 @@ function copyOf(table, [fraction, inPercent]) {
   return [...head, ...order, ...foot].join("\n");
 }
 
-function makeCopied(area, copies) {
-  const table = area.querySelector(".leading"),
-    buttons = area.querySelector(".copies");
-  buttons.hidden = false;
-  const status = buttons.querySelector(".copied");
-  for (const button of buttons.querySelectorAll("button")) {
-    button.onclick = () => copyText(copyOf(table, copies[button.dataset.style]), status, button.textContent);
+function makeCopied(area) {
+  const table = area.parentElement.querySelector(".leading");
+  const status = area.querySelector(".copied");
+  for (const button of area.querySelectorAll("button")) {
+    const copies = JSON.parse(button.dataset.copies);
+    button.onclick = () => copyText(copyOf(table, copies), status, button.textContent);
   }
+  area.hidden = false;
 }
 
-for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+document.querySelectorAll("table.sortable").forEach(makeSortable);
+document.querySelectorAll(".copies").forEach(makeCopied);
