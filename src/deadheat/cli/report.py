@@ -124,9 +124,7 @@ def command(
     named = zip(name_results(results), results, strict=True)
     print_remarks({name: result.remarks for name, result in named}, of="system")
     out.write(page)
-    size = len(page.encode())
-    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
-    print_line(f"{output}: {shown}, open it in a browser")
+    print_line(f"Open {output} in a browser.")
 
 
 def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:

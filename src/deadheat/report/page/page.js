@@ -1,10 +1,10 @@
 "use strict";
 
-/* What every page has: elements, fractions and percent.
-   Whatever comes from data goes into the document as text. */
+/* Shared by all pages: elements, fractions and percent.
+   Data is inserted as text, never as HTML. */
 
 const $ = (id) => document.getElementById(id);
-let redraw = () => {}; // called when numbers are to be written anew
+let redraw = () => {}; // writes the numbers of scripts again
 let percent = false;
 
 function element(tag, attributes = {}, ...children) {
@@ -20,7 +20,7 @@ function element(tag, attributes = {}, ...children) {
 const press = (text, onclick, attributes = {}) =>
   element("button", { type: "button", onclick, ...attributes }, text);
 
-/* Every text that differs in percent carries its other form. */
+/* Elements whose text differs in percent have the other text in data-percent. */
 function switchPercent() {
   percent = !percent;
   $("percent").setAttribute("aria-pressed", String(percent));

@@ -1,6 +1,6 @@
 /* The query explorer: a table to sort and search, and the ranked list of one query. */
 
-const STEP = 50; // rows of the table, and how many more a press of the button shows
+const STEP = 50; // rows shown at first, and added by the button
 const EXPLORER_VIEWS = ["expected", "worst", "best", "oblivious"];
 const COLUMNS = {
   query: null,
@@ -21,7 +21,7 @@ function number(value, signed = false) {
 const systemOf = (name) => here.systems.find((system) => system.name === name);
 const labelOf = (query) => [here.queries[query], here.queryTexts?.[query]].filter(Boolean).join(" · ");
 
-/* Expected, worst, best and oblivious value of a query; null where the system lacks it. */
+/* Expected, worst, best and oblivious value of a query; null if the system lacks it. */
 function valuesOf(system, query) {
   const views = system.values[state.measure];
   return views && views[0][query] != null ? views.map((view) => view[query]) : null;
@@ -97,12 +97,12 @@ function drawQuery() {
   );
 }
 
-/* Tie groups in boxes, the cutoff as a line. */
+/* The ranked list of a query: tie groups in boxes, the cutoff as a line. */
 function rankedList(system, query) {
   const hint = (text) => element("p", { class: "hint" }, text);
   if (!system.lists) return [hint(`${system.name}: the ranked list is not part of this page.`)];
   const [retrieved, rest, restRelevant, missing, groups] = system.lists[query];
-  if (!groups.length) return [hint("The run holds no document for this query.")];
+  if (!groups.length) return [hint("The run has no documents for this query.")];
   const k = here.cutoffs[state.measure],
     items = [];
   let shown = 0;
@@ -126,7 +126,7 @@ function rankedList(system, query) {
     rest && `${rest} more with the last score${restRelevant ? `, ${restRelevant} of them relevant` : ""}.`,
     retrieved > shown + rest && `${(retrieved - shown - rest).toLocaleString("en")} more documents follow.`,
     missing && `Relevant but not retrieved: ${missing}.`,
-    k > shown && shown < retrieved && `The cutoff ${k} lies below what is shown.`,
+    k > shown && shown < retrieved && `The cutoff ${k} is below the last document shown.`,
   ];
   const head = ["rank", "grade", "document", "score"].map((text) => element("span", { class: text }, text));
   return [

@@ -1,10 +1,11 @@
-/* What is shown now, by name, and the link to it: #query=28&system=…&measure=… */
+/* What the page shows, by name, as in its links: #query=28&system=…&measure=… */
 
 const DATA = JSON.parse($("data").textContent);
 let here = null; // the collection that is shown
 let state = {};
 
-/* What a link names; the rest is where a reader begins: the system that ties move most. */
+/* Return what a link names, and names that are not on the page. The default system is the one that
+   ties move most. */
 function read(link) {
   const given = new URLSearchParams(link),
     unknown = [];
@@ -46,7 +47,7 @@ function show(next) {
   drawQuery();
 }
 
-/* What the reader chooses can be linked to, and left by the back button. */
+/* Show a choice of the reader, and add its link to the history. */
 function choose(change) {
   show({ ...state, ...change });
   const named = Object.entries(state).filter(

@@ -1,8 +1,8 @@
-/* Tables that are in the page: their headings sort them, and they can be copied. */
+/* Tables of the page: headings sort them, buttons copy the leading one. */
 
 const RANKS = new Set(["board", "rank", "ranks"]); // 1 comes first
 
-/* Cells without a value come last whichever way; numbers begin with the highest, words do not. */
+/* Empty cells are always last. The first click sorts numbers down, words and ranks up. */
 function sortRows(head, body) {
   const column = head.cellIndex;
   const key = (row) => row.cells[column].dataset.sort ?? row.cells[column].textContent;
@@ -27,7 +27,7 @@ function makeSortable(table) {
   }
 }
 
-/* The clipboard where the browser allows it; else the text is shown, selected, to be copied by hand. */
+/* Copy to the clipboard; if the browser refuses, show the text, selected. */
 async function copyText(text, status, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -40,7 +40,7 @@ async function copyText(text, status, what) {
   }
 }
 
-/* The leading table as it stands now: its rows in their order, as a fraction or in percent. */
+/* The leading table in its present order, as fractions or in percent. */
 function copyOf(table, [fraction, inPercent]) {
   const { head, rows, foot } = percent ? inPercent : fraction;
   const order = [...table.tBodies[0].rows].map((row) => rows[Number(row.dataset.row)]);
