@@ -37,6 +37,8 @@ def explain(choices: Mapping[T, str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
 
 
+COUNT = click.IntRange(min=1)
+"""The type of numbers of things."""
 FILE = click.Path()
 """The type of file arguments; shells complete file names for it."""
 QRELS = click.argument("qrels", type=FILE)
@@ -145,16 +147,11 @@ comparison_options = gather(
     ),
     click.option(
         "--resamples",
-        type=click.IntRange(min=1),
+        type=COUNT,
         default=9999,
         help="Number of sign flips and permutations of the tests over queries.",
     ),
-    click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        help="Seed of the random numbers of the tests.",
-    ),
+    click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed of the tests."),
 )
 run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import evaluate_run_files, run_options
+from deadheat.cli.common import COUNT, evaluate_run_files, run_options
 from deadheat.cli.engines import engine_options, make_engine
 from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command, text_option
@@ -37,7 +37,7 @@ def _tie_rules_help() -> str:
 @click.option(
     "--sort", type=click.Choice(VIEWS), help="With --per-query: sort by this view, largest first."
 )
-@click.option("--top", type=click.IntRange(min=1), help="With --per-query: number of rows to show.")
+@click.option("--top", type=COUNT, help="With --per-query: number of rows to show.")
 @click.option(
     "--brief", is_flag=True, help="Print only expected values, one per line, like ir_measures."
 )

@@ -20,7 +20,7 @@ _GROUPS = {
     "Ties": "tie_break tie_tolerance score_dtype",
     "Comparison": "baseline alpha resamples seed",
     "Where the work is done": "engine ray_address workers gpus_per_worker",
-    "Output": "per_query cite all_pairs table ties worst by sort top rows labels title details "
+    "Output": "per_query cite all_pairs table ties worst by sort top rows title details "
     "brief percent style wide width output folder force strict report",
 }
 """Names of parameters under the headings of a help text; all others go under the last one."""

@@ -11,6 +11,7 @@ import click
 
 from deadheat._internal.lazy import pl
 from deadheat.cli.common import (
+    COUNT,
     MEASURES,
     NAN,
     SCORE_DTYPE,
@@ -75,7 +76,7 @@ from deadheat.report import describe_leaderboard
 @click.option("--title", help="Name of the board. [default: its file]")
 @click.option("--by", metavar="MEASURE", help="Show this measure. [default: the first]")
 @click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]")
-@click.option("--top", type=click.IntRange(min=1), help="Number of first runs to show.")
+@click.option("--top", type=COUNT, help="Number of first runs to show.")
 @alpha_option("Largest accepted chance that random tie-breaking reverses a decided pair.")
 @engine_options(
     workers="Number of runs read at a time. [default: one per core, here or of the cluster]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -53,12 +53,6 @@ def command() -> None:
     """
 
 
-_LABEL = click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    help="Name of a run in the figure; once for each RUN. [default: the file names]",
-)
 _OUTPUT = options(
     click.option(
         "-o",
@@ -77,17 +71,7 @@ _OUTPUT = options(
 )
 
 
-def _label_runs(runs: list[Named], labels: Sequence[str]) -> list[Named]:
-    """Return runs under the names of --label, if there are any."""
-    if not labels:
-        return runs
-    if len(labels) != len(runs) or len(set(labels)) < len(labels):
-        raise InputError(f"--label: give one per run ({len(runs)}), all different, or none")
-    return [Named(run.path, label) for run, label in zip(runs, labels, strict=True)]
-
-
-_LABELLED_RUNS = gather("runs", _label_runs, RUNS, _LABEL)
-_RUN_OPTIONS = options(QRELS, _LABELLED_RUNS, evaluation_options, _OUTPUT)
+_RUN_OPTIONS = options(QRELS, RUNS, evaluation_options, _OUTPUT)
 _PERCENT = percent_option(default=False)
 
 
@@ -228,7 +212,7 @@ def _list(
 
 
 @_figure("sizes", "deadheat plot sizes bm25.run bf16.run -o sizes.pdf")
-@_LABELLED_RUNS
+@RUNS
 @_OUTPUT
 def _sizes(runs: list[Named], width: str) -> figures.Plot:
     """Draw the sizes of the tie groups of one or more RUNs."""

@@ -30,10 +30,8 @@ _BARS = {
 def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
     """Return the page as HTML. It needs no network; its tables need no JavaScript."""
     return write_page(
-        "leaderboard.html",
+        "leaderboard",
         title=" · ".join(board.name for board in boards[:3]),
-        styles=("page.css", "leaderboard.css"),
-        scripts=("page.js", "tables.js", "leaderboard.js"),
         boards=[_board(board, i) for i, board in enumerate(boards)],
     )
 

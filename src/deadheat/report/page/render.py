@@ -63,10 +63,8 @@ def render_page(
         static.append({**content, "name": name})
         data.append({**found, "name": name, "first": content["first"]})
     return write_page(
-        "report.html",
+        "report",
         title=title,
-        styles=("page.css", "report.css"),
-        scripts=("page.js", "tables.js", "queries.js", "report.js"),
         collections=static,
         verdicts=VERDICTS,
         texts=texts,
