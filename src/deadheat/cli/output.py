@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from deadheat._internal.output import utf8, write_whole
+from deadheat._internal.output import utf8, write_output
 from deadheat._internal.remarks import Remark, lines
 from deadheat.cli.help import F
 from deadheat.cli.names import Named, split_name
@@ -96,10 +96,7 @@ class Output:
         if self.output is None:
             _print(text)
             return
-        try:
-            write_whole(Path(self.output), utf8(f"{text}\n"))
-        except OSError as error:
-            raise InputError(f"{self.output}: cannot be written ({error.strerror})") from None
+        write_output(self.output, utf8(f"{text}\n"), force=True)  # `check` has read --force
         print_line(f"wrote {self.output}", err=True)
 
     def show(

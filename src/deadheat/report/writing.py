@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from deadheat._internal.output import write_whole
+from deadheat._internal.output import write_output
 from deadheat.comparison import check_result, name_systems
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
@@ -44,9 +44,6 @@ def write_report(
     Path
         The path of the page.
     """
-    target = Path(path)
-    if target.exists() and not force:
-        raise InputError(f"{path}: exists already; use force=True to overwrite it")
     named = name_systems(results, check_result)
     if not named:
         raise InputError("there is no result to report; give at least one")
@@ -64,5 +61,4 @@ def write_report(
     about = systems[0].result.provenance.judgements or "results"
     collection = Collection(Path(about).name, systems, judgements).compare()
     page = render_page([collection], title=title or ", ".join(list(named)[:3]))
-    write_whole(target, page.encode())
-    return target
+    return write_output(path, page.encode(), force=force)

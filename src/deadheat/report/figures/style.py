@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deadheat._internal.output import write_whole
+from deadheat._internal.output import write_output
 from deadheat._internal.packages import require
 from deadheat.errors import InputError, printable
 from deadheat.tables import shorten_name, strip_shared
@@ -62,16 +62,7 @@ class Plot:
         force
             Whether to overwrite an existing file. Default: False.
         """
-        target = Path(path)
-        ending = check_ending(target)
-        if target.exists() and not force:
-            raise InputError(f"{path}: exists already; use force=True (--force) to overwrite it")
-        content = self.render(ending)
-        try:
-            write_whole(target, content)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-        return target
+        return write_output(path, self.render(check_ending(path)), force=force)
 
     def _repr_png_(self) -> bytes:
         return self.render("png")
