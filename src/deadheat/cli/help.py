@@ -79,13 +79,13 @@ def complete_measures(
     """Complete the name of a measure; suggest cutoffs after a complete name."""
     from deadheat.measures import MEASURES
 
-    before, comma, begun = incomplete.rpartition(",")
-    name, at, _ = begun.partition("@")
+    before, comma, typed = incomplete.rpartition(",")
+    name, at, _ = typed.partition("@")
     if at:
-        offered = [f"{name}@{k}" for k in (1, 3, 5, 10, 20, 50, 100, 1000)]
+        words = [f"{name}@{k}" for k in (1, 3, 5, 10, 20, 50, 100, 1000)]
     else:
-        offered = [f"{measure.name}{end}" for measure in MEASURES for end in ("", "@10")]
-    return [before + comma + word for word in offered if word.lower().startswith(begun.lower())]
+        words = [f"{measure.name}{end}" for measure in MEASURES for end in ("", "@10")]
+    return [before + comma + word for word in words if word.lower().startswith(typed.lower())]
 
 
 def parse_numbers(_: object, option: click.Parameter, text: str | None) -> list[int] | None:

@@ -194,14 +194,14 @@ def _errors(failures: list[Failure]) -> Iterator[str]:
 
 def notes(results: Sequence[StoredResult]) -> list[str]:
     """Return notes on truncated inputs and dropped data, each once."""
-    said = []
+    found = []
     for stored in results:
         origin = stored.result.provenance
         cell = f"{stored.name} in {stored.model_dtype} on {stored.dataset}"
         for stream, facts in origin.inputs.items():
             if facts.truncated and origin.model is not None:
                 of = f"{facts.truncated:,} of {facts.count:,} inputs ({stream})"
-                said.append(f"{cell}: {of} were cut at {origin.model.max_length} tokens")
+                found.append(f"{cell}: {of} were cut at {origin.model.max_length} tokens")
         left_out = stored.manifest.dataset.left_out.items()
-        said += [f"{stored.dataset}: left out {n:,} {what}" for what, n in left_out]
-    return list(dict.fromkeys(said))
+        found += [f"{stored.dataset}: left out {n:,} {what}" for what, n in left_out]
+    return list(dict.fromkeys(found))
