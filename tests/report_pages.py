@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 import deadheat as dh
 from deadheat.cli import main
-from deadheat.cli.pages import compare_collection
 from deadheat.report.page import Collection, System, render_page
 
 HOSTILE = (
@@ -61,6 +60,6 @@ def evaluated(qrels: dict, run: dict, measures: list[str], **options: object) ->
 
 def compared_page(*results: dh.Result) -> str:
     """The page of results under numbers, compared in their first measures."""
-    systems = [System(result, {"system": str(i)}) for i, result in enumerate(results)]
+    systems = [System(result, str(i)) for i, result in enumerate(results)]
     measures = [measure for result in results for measure in result.views]
-    return render_page([compare_collection(Collection("c", systems), measures)])
+    return render_page([Collection("c", systems).compare(measures)])

@@ -294,12 +294,8 @@ def test_a_comparison_draws_sorted_intervals_and_readable_names(n, width):
         np.testing.assert_array_equal(segment, [[summary.worst, row], [summary.best, row]])
     assert_readable(plot)
     joined = set()  # places of systems that are shown to overlap
-    if n > 12:
-        for (x0, y), (x1, _) in plot.figure.axes[1].collections[0].get_segments():
-            joined.add((int(y), round((x0 + x1) / 2) - 1))
-    else:
-        for line in plot.figure.axes[1].lines:
-            joined |= set(permutations(map(int, line.get_ydata()), 2))
+    for line in plot.figure.axes[1].lines:
+        joined |= set(permutations(map(int, line.get_ydata()), 2))
     for (i, a), (j, b) in permutations(enumerate(ranked), 2):
         assert ((i, j) in joined) == (a.worst <= b.best and b.worst <= a.best)
 
@@ -345,7 +341,7 @@ def test_names_are_shown_as_they_are():
     results = {name: result(i, "nDCG@10") for i, name in enumerate([*names, "line\nbreak\x01"])}
     plot = figures.comparison(results, width="full")
     shown = [text for text, _ in texts(plot)]
-    assert {*names[:3], "line\ufffdbreak\ufffd"} <= set(shown)
+    assert {*names[:3], r"line\nbreak\x01"} <= set(shown)
     assert len([text for text in shown if text.startswith("xxx")]) == 2
     ElementTree.fromstring(plot.render("svg"))
 
@@ -580,7 +576,7 @@ def files(tmp_path):
     ("kind", "runs", "options", "words"),
     [
         ("curves", 2, ["-m", "nDCG", "-m", "MRR", "-k", "1..5,8"], "mean of 3 queries: good"),
-        ("curves", 1, ["-m", "nDCG@1,5", "--label", "mine"], "3 queries: mine."),
+        ("curves", 1, ["-m", "nDCG@1,5"], "3 queries: good."),
         ("compare", 2, ["-m", "MAP", "--percent", "--tie-break", "id_desc"], "descending doc"),
         ("ranks", 2, ["-m", "MAP", "--group-by", "^."], "Ranks of 2 systems by MAP of 3 queries"),
         ("list", 1, ["--query", "q1", "-m", "MRR@3"], "10 documents, 3 of them relevant"),
@@ -608,7 +604,6 @@ def test_the_command_writes_a_figure_and_its_caption(files, kind, runs, options,
         (["curves", "Q", "R", "-k", "5..1"], "'5..1'"),
         (["curves", "Q", "R", "-k", "a,b"], "'a,b'"),
         (["curves", "Q", "R", "R"], "is given twice"),
-        (["curves", "Q", "R", "--label", "a", "--label", "b"], "--label"),
         (["compare", "Q", "R"], "2 to 200 systems"),
         (["ranks", "Q", "R"], "2 to 500 systems"),
         (["ranks", "Q", "R", "--group-by", "("], "--group-by '('"),

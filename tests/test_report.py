@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from report_pages import (
@@ -20,9 +21,8 @@ from report_pages import (
 
 import deadheat as dh
 from deadheat._internal.remarks import note, warning
-from deadheat.cli import output as cli_output
-from deadheat.cli.pages import compare_collection, group_results
-from deadheat.errors import InputError, MissingPackageError
+from deadheat.cli import output as cli_output, pages
+from deadheat.errors import MissingPackageError
 from deadheat.evaluation import read_results
 from deadheat.provenance import Provenance
 from deadheat.report.page import Collection, System, render_page
@@ -36,7 +36,7 @@ def test_one_file_that_asks_for_nothing_else(tmp_path):
     qrels, *runs = write_inputs(tmp_path)
     out = tmp_path / "report.html"
     said = deadheat("report", "--qrels", qrels, *runs, "-m", "nDCG@10", "-o", out)
-    assert re.search(r"report\.html: \d+ kB", said)
+    assert said.endswith("report.html in a browser.\n")
     page = out.read_text(encoding="utf-8")
     assert not re.search(r"<(link|img|iframe|object)\b|@import|url\(|(src|href)=[\"'][^#]", page)
     assert len(page) < 300_000
@@ -59,7 +59,7 @@ def test_values_of_queries_are_those_of_the_result():
     qrels = {"a": {"x": 1}, "b": {"y": 1}}
     run = {"a": {"x": 0.5, "y": 0.5}, "b": {"x": 0.5, "y": 0.25}}
     result = evaluated(qrels, run, ["MRR"])
-    data = data_of(render_page([Collection("c", [System(result, {"system": "s"})])]))
+    data = data_of(render_page([Collection("c", [System(result, "s")])]))
     values = data["collections"][0]["systems"][0]["values"]["MRR"]
     assert values == [[0.75, 0.5], [0.5, 0.5], [1, 0.5], [1, 0.5]]
 
@@ -69,7 +69,7 @@ def test_hostile_names_are_text_wherever_they_stand(tmp_path):
     result = evaluated(dh.read_qrels(qrels), dh.read_run(runs[0]), ["nDCG@10"])
     origin = Provenance(HOSTILE[0], HOSTILE[1], versions={name: name for name in HOSTILE})
     result = replace(result, provenance=origin, remarks=tuple(map(warning, HOSTILE)))
-    system = System(result, {"system": HOSTILE[0]}, dh.read_run(runs[0]), HOSTILE[1])
+    system = System(result, HOSTILE[0], dh.read_run(runs[0]), HOSTILE[1])
     page = render_page([Collection(HOSTILE[1], [system], dh.read_qrels(qrels))], title=HOSTILE[2])
     assert page.count("<script") == page.count("</script") == 2
     assert not re.search(r"<img|<a href='|<!--", page)
@@ -80,13 +80,13 @@ def test_hostile_names_are_text_wherever_they_stand(tmp_path):
 def test_half_a_character_does_not_stop_the_page():
     result = evaluated({"q": {"x": 1}}, {"q": {"x": 1.0}}, ["MRR"])
     result = replace(result, query_ids=["\ud800"])  # as JSON can hold it
-    render_page([Collection("c", [System(result, {"system": "s"})])]).encode()
+    render_page([Collection("c", [System(result, "s")])]).encode()
 
 
 def test_of_many_cutoffs_one_is_shown_query_by_query():
     names = [f"{name}@{k}" for name in ("nDCG", "MRR") for k in (1, 5, 10, 20, 50)]
     result = evaluated({"q": {"x": 1}}, {"q": {"x": 1.0}}, [*names, "Recall@5", "Recall@7", "MAP"])
-    page = render_page([Collection("c", [System(result, {"system": "s"})])])
+    page = render_page([Collection("c", [System(result, "s")])])
     assert list(data_of(page)["collections"][0]["cutoffs"]) == [
         "nDCG@10",
         "MRR@10",
@@ -101,11 +101,16 @@ def test_of_many_cutoffs_one_is_shown_query_by_query():
 
 
 def test_systems_are_named_by_what_tells_them_apart():
+    stored = [
+        SimpleNamespace(name="m", model_dtype="bf16", regime=regime)
+        for regime in ("native", "hps", "hps")
+    ]
+    assert pages._name_stored(stored) == ["native", "hps", "hps (2)"]
+    assert pages._name_stored(stored[:1]) == ["m · bf16 · native"]
     result = evaluated({"q": {"x": 1}}, {"q": {"x": 1.0}}, ["MRR"])
-    labels = [{"model": "m", "regime": regime} for regime in ("native", "hps", "hps")]
-    collection = Collection("c", [System(result, each) for each in labels])
-    assert collection.names == ["native", "hps", "hps (2)"]
-    assert Collection("c", [System(result, labels[0])]).names == ["m · native"]
+    (collection,) = pages.group_results([result, result])
+    first, second = collection.results
+    assert second == f"{first} (2)"
 
 
 # The first screen.
@@ -115,11 +120,8 @@ def two_systems(first: dict, second: dict, *measures: str) -> Collection:
     """A collection of runs called one and two, judged alike."""
     qrels = {q: {"x": 1} for q in first}
     results = [evaluated(qrels, run, list(measures) or ["MRR"]) for run in (first, second)]
-    systems = [
-        System(result, {"system": name})
-        for name, result in zip(("one", "two"), results, strict=True)
-    ]
-    return compare_collection(Collection("c", systems), list(results[0].views))
+    systems = [System(result, name) for name, result in zip(("one", "two"), results, strict=True)]
+    return Collection("c", systems).compare(list(results[0].views))
 
 
 def leading(page: str) -> str:
@@ -175,32 +177,38 @@ def test_a_cross_stands_where_the_reported_value_is_another():
     assert 'class="span"' in rows["one"] and 'class="span"' not in rows["two"]
 
 
+def copies_of(page: str) -> dict:
+    """The copies of the leaderboard, by style."""
+    found = re.findall(r"data-copies='([^']*)'>(\w+)<", page)
+    return {style: json.loads(copies) for copies, style in found}
+
+
 def test_copies_are_the_tables_of_the_terminal():
     collection = two_systems({"q": {"x": 1.0, "y": 1.0}}, {"q": {"x": 1.0, "y": 0.5}}, "MRR", "P@1")
-    (copies,) = data_of(render_page([collection]))["copies"]
-    fraction, percent = copies["markdown"]
+    copies = copies_of(render_page([collection]))
+    fraction, percent = copies["Markdown"]
     assert fraction["head"][0].startswith("| system | MRR expected | MRR worst–best |")
     assert fraction["rows"] == [
         "| two | 1.0000 | 1.0000 | 1.0000 | 1.0000 |",
         "| one | 0.7500 | 0.5000–1.0000 | 0.5000 | 0.0000–1.0000 |",
     ]
     assert percent["rows"][1] == "| one | 75.00 | 50.00–100.00 | 50.00 | 0.00–100.00 |"
-    latex = copies["latex"][0]
+    latex = copies["LaTeX"][0]
     assert latex["rows"][1] == r"one & 0.7500 & 0.5000--1.0000 & 0.5000 & 0.0000--1.0000 \\"
     assert latex["head"][0] == r"% \usepackage{booktabs}" and latex["foot"][-1] == r"\end{tabular}"
-    (row,) = (line for line in copies["csv"][0]["rows"] if line.startswith("one"))
+    (row,) = (line for line in copies["CSV"][0]["rows"] if line.startswith("one"))
     assert row.split(",")[1:5] == ["0.75", "0.5", "1.0", "1.0"]
 
 
 def test_a_name_of_two_lines_is_a_row_of_one():
     collection = two_systems({"q": {"x": 1.0}}, {"q": {"x": 1.0}})
     first, second = collection.systems
-    names = [replace(first, labels={"system": "a\nb"}), replace(second, labels={"system": "c|d"})]
+    names = [replace(first, name="a\nb"), replace(second, name="c|d")]
     page = render_page([replace(collection, systems=names, comparison=None)])
-    (copies,) = data_of(page)["copies"]
+    copies = copies_of(page)
     for style in copies.values():
         assert all(len(parts["rows"]) == 2 for parts in style)
-    assert copies["markdown"][0]["rows"][1].startswith("| c\\|d |")
+    assert copies["Markdown"][0]["rows"][1].startswith("| c\\|d |")
 
 
 def test_notes_that_differ_in_numbers_only_are_one(tmp_path):
@@ -229,8 +237,8 @@ def stored(tmp_path: Path, *options: str) -> tuple[Path, list[str]]:
 def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     out, runs = stored(tmp_path, "--per-query")
     qrels, page = str(tmp_path / "qrels.json"), tmp_path / "page.html"
-    (collection,) = group_results(read_results(out), qrels, runs[::-1])
-    assert [system.labels["system"] for system in collection.systems] == ["tied", "sharp"]
+    (collection,) = pages.group_results(read_results(out), qrels, runs[::-1])
+    assert [system.name for system in collection.systems] == ["tied", "sharp"]
     assert [len(set(system.run.scores.tolist())) < 100 for system in collection.systems] == [
         True,
         False,
@@ -241,7 +249,7 @@ def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     assert all(system["lists"] for system in systems)
     run = json.loads(renamed.read_text())
     renamed.write_text(json.dumps({q: dict.fromkeys(docs, 1.0) for q, docs in run.items()}))
-    tied, sharp = group_results(read_results(out), qrels, [str(renamed)])[0].systems
+    tied, sharp = pages.group_results(read_results(out), qrels, [str(renamed)])[0].systems
     assert tied.run is None and "none of the given runs" in tied.no_run
     assert sharp.run is None
     deadheat("report", out, "-o", page, "--force")
@@ -304,8 +312,8 @@ def test_other_queries_and_measures_are_said(tmp_path):
 def test_every_pair_has_a_verdict(tmp_path):
     qrels, *runs = write_inputs(tmp_path)
     results = [evaluated(dh.read_qrels(qrels), dh.read_run(run), ["MRR"]) for run in runs]
-    systems = [System(result, {"system": str(i)}) for i, result in enumerate(results)]
-    collection = compare_collection(Collection("c", systems), list(results[0].views))
+    systems = [System(result, str(i)) for i, result in enumerate(results)]
+    collection = Collection("c", systems).compare(list(results[0].views))
     page, pairs = render_page([collection]), collection.comparison.pairs
     verdicts = re.search(r'aria-label="Verdicts in MRR".*?</table>', page, re.DOTALL)[0]
     for row in pairs.to_dicts():
@@ -317,7 +325,7 @@ def test_every_pair_has_a_verdict(tmp_path):
 def test_ranked_lists_hold_grades_and_scores_by_tie_group():
     scores = {f"d{i:03}": 0.0 for i in range(300)} | {"best": 0.1}
     result = evaluated({"q": {"d001": 1}}, {"q": scores}, ["MRR"])
-    system = System(result, {"system": "s"}, dh.read_run({"q": scores}))
+    system = System(result, "s", dh.read_run({"q": scores}))
     judged = dh.read_qrels({"q": {"d001": 2, "d002": 0, "lost": 1}})
     data = data_of(render_page([Collection("c", [system], judged)], top=5))["collections"][0]
     ((retrieved, rest, rest_relevant, missing, groups),) = data["systems"][0]["lists"]
@@ -372,7 +380,7 @@ def test_the_folder_of_an_experiment(tmp_path):
     for row in table.frame.iter_rows(named=True):
         assert f'data-percent="{100 * row["tie_range"]:.2f}">{row["tie_range"]:.4f}<' in budget
     assert "compute: batch_size 2 / batch_size 8" in budget
-    alone = Collection("c", [System(load_results(tmp_path / "dir")[0].result, {"system": "s"})])
+    alone = Collection("c", [System(load_results(tmp_path / "dir")[0].result, "s")])
     assert 'id="budget"' not in render_page([alone])
 
 
@@ -404,10 +412,11 @@ def test_the_work_is_told_where_somebody_watches(tmp_path):
     qrels, *runs = (Path(path).name for path in write_inputs(tmp_path))
     told = in_terminal(80, tmp_path, f"report --qrels {qrels} {' '.join(runs)} -o page.html")
     assert "ranked lists" in told and "2/2" in told  # the last of the steps, at least
-    assert told.splitlines()[-1].endswith("kB, open it in a browser")
+    assert told.splitlines()[-1] == "Open page.html in a browser."
     steps: list[tuple[str, int, int]] = []
-    system = System(evaluated({"q": {"x": 1}}, {"q": {"x": 1.0}}, ["MRR"]), {"system": "s"})
-    page = render_page([Collection("c", [system, system])], progress=lambda *s: steps.append(s))
+    system = System(evaluated({"q": {"x": 1}}, {"q": {"x": 1.0}}, ["MRR"]), "s")
+    both = Collection("c", [system, replace(system, name="t")])
+    page = render_page([both], progress=lambda *s: steps.append(s))
     assert steps == [("ranked lists", 1, 2), ("ranked lists", 2, 2)]
     assert 'id="data"' in page
 
@@ -523,19 +532,17 @@ def test_a_missing_package_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     result = evaluated({"q": {"x": 1}}, {"q": {"x": 1.0}}, ["MRR"])
     with pytest.raises(MissingPackageError, match=r"'jinja2': .*pip install .*\[report\]'"):
-        render_page([Collection("c", [System(result, {"system": "s"})])])
-
-
-def test_nothing_to_report_is_refused():
-    with pytest.raises(InputError, match="no result"):
-        render_page([])
+        render_page([Collection("c", [System(result, "s")])])
 
 
 def test_the_demo_ends_with_a_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert deadheat("demo").splitlines()[-1].endswith(" deadheat-demo.html")
-    assert deadheat("demo", "--report", "deadheat-demo.html")  # its own page is replaced
+    assert deadheat("demo", "--report", "deadheat-demo.html")  # the default page is replaced
     Path("mine.html").write_text("mine")
     assert "exists already" in deadheat("demo", "--report", "mine.html", status=2)
+    assert Path("mine.html").read_text() == "mine"
+    deadheat("demo", "--report", "mine.html", "--force")
+    assert "deadheat" in Path("mine.html").read_text(encoding="utf-8")
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert "[report]'" in deadheat("demo").splitlines()[-1]

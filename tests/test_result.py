@@ -492,6 +492,8 @@ def test_plot_and_report(tmp_path, result):
         dh.write_report(dh.read_qrels(QRELS), tmp_path / "x.html")
     with pytest.raises(dh.InputError, match="no result to report"):
         dh.write_report([], tmp_path / "x.html")
+    with pytest.raises(dh.InputError, match="cannot be written"):
+        dh.write_report(result, tmp_path / "none" / "x.html")
     assert not (tmp_path / "x.html").exists()
 
 

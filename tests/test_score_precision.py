@@ -297,7 +297,7 @@ def test_a_page_shows_the_ties_of_the_rounded_scores():
             [
                 Collection(
                     "c",
-                    [System(dh.evaluate(qrels, run, "MRR", score_dtype=d), {"system": "x"}, run)],
+                    [System(dh.evaluate(qrels, run, "MRR", score_dtype=d), "x", run)],
                     qrels,
                 )
             ],

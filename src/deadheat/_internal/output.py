@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from deadheat.errors import InputError
+
 _DRAFT = re.compile(r"\.deadheat\.[0-9a-f]{16}")
 """Name of a draft, a file that is not complete yet."""
 _OLD = 3600.0
@@ -48,6 +50,21 @@ def write_whole(path: Path, data: bytes) -> None:
         _sync_folder(target.parent)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_output(path: str | os.PathLike[str], data: bytes, *, force: bool) -> Path:
+    """Write a file that a user asked for, as `write_whole` does; every failure is an `InputError`.
+
+    An existing file is replaced only with `force`.
+    """
+    target = Path(path)
+    if not force and target.exists():
+        raise InputError(f"{path}: exists already; use force=True (--force) to overwrite it")
+    try:
+        write_whole(target, data)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    return target
 
 
 def remove_drafts(folder: Path, age: float = _OLD) -> None:

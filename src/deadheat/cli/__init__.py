@@ -58,18 +58,18 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        begun = [name for name in COMMANDS if name.startswith(incomplete)]
-        offered = [CompletionItem(name, help=COMMANDS[name]) for name in begun]
-        return offered + click.Command.shell_complete(self, ctx, incomplete)
+        matching = [name for name in COMMANDS if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=COMMANDS[name]) for name in matching]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except click.UsageError as error:  # click quotes the words that it cannot parse
-            said = error.format_message()
-            if said == printable(said, keep="\n"):
+            message = error.format_message()
+            if message == printable(message, keep="\n"):
                 raise
-            raise click.UsageError(printable(said), error.ctx) from None
+            raise click.UsageError(printable(message), error.ctx) from None
         except DeadheatError as error:
             click.echo(f"error: {error}", err=True)
             ctx.exit(2)

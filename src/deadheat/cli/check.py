@@ -11,6 +11,7 @@ import click
 
 from deadheat.cli.common import (
     BASE,
+    COUNT,
     FILE,
     PROMPT,
     SCORE_DTYPE,
@@ -43,22 +44,13 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
     dict,
     BASE,
     PROMPT,
-    click.option(
-        "--model-dtype",
-        default="bf16",
-        help="Format in which the model runs: bf16, fp16 or fp32.",
-    ),
-    click.option(
-        "--batch-size",
-        type=click.IntRange(min=1),
-        default=16,
-        help="Inputs per forward pass.",
-    ),
+    click.option("--model-dtype", default="bf16", help="Format of the model: bf16, fp16 or fp32."),
+    click.option("--batch-size", type=COUNT, default=16, help="Inputs per forward pass."),
     click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest available]"),
 )
 @click.option(
     "--samples",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=100,
     help="Number of queries for the model, evenly spaced in the dataset.",
 )
@@ -110,10 +102,8 @@ def command(
             "dataset (deadheat check --model MODEL --dataset DATASET --model-dtype bf16)"
         )
     print_warnings(found.warnings)
-    if out.style == "json":
-        out.write(found.to_json())
-    else:
-        out.show(found.parts(details=details or out.style == "csv", width=out.columns))
+    parts = found.parts(details=details or out.style == "csv", width=out.columns)
+    out.show(parts, data=found.to_dict)
     if max_range is not None and not found.ok(max_range):
         print_line(f"range {found.range:.4f} is above --max-range {max_range:g}", err=True)
         sys.exit(1)

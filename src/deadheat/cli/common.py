@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from deadheat.cli.help import Choice, F, complete_measures
+from deadheat.cli.help import F, complete_measures
 from deadheat.cli.names import Named, split_names
 from deadheat.cli.output import gather, options, print_remarks
 from deadheat.cli.progress import progress_bar
@@ -37,6 +37,8 @@ def explain(choices: Mapping[T, str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
 
 
+COUNT = click.IntRange(min=1)
+"""The type of numbers of things."""
 FILE = click.Path()
 """The type of file arguments; shells complete file names for it."""
 QRELS = click.argument("qrels", type=FILE)
@@ -73,7 +75,7 @@ def tie_break_option(default: str | None, meaning: str | None = None) -> Callabl
     """Make the option --tie-break; `meaning` describes the default."""
     return click.option(
         "--tie-break",
-        type=Choice(TIE_RULES, {"trec_eval": "id_desc"}),
+        type=click.Choice(list(TIE_RULES)),
         default=default,
         show_default=meaning,
         help="Order of tied documents in the oblivious value; `deadheat eval --tie-rules-help` "
@@ -145,16 +147,11 @@ comparison_options = gather(
     ),
     click.option(
         "--resamples",
-        type=click.IntRange(min=1),
+        type=COUNT,
         default=9999,
         help="Number of sign flips and permutations of the tests over queries.",
     ),
-    click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        help="Seed of the random numbers of the tests.",
-    ),
+    click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed of the tests."),
 )
 run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 

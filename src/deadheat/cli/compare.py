@@ -61,12 +61,11 @@ def command(
     with progress_bar("resampling") as progress:
         comparison = compare_results(systems, queries=settings.queries, progress=progress, **how)
     print_warnings(texts(comparison.remarks, "warning"))  # warnings of runs are already printed
-    if out.style == "json":
-        out.write(comparison.to_json())
-    elif out.style == "csv":
+    if out.style == "csv":
         out.write(comparison.to_csv(ranking=table == "ranking"))
     else:
         ranking, *pairs = comparison.parts(all_pairs=all_pairs)
         shown = {"ranking": [ranking], "pairs": pairs, None: [ranking, *pairs]}[table]
-        out.show(shown, describe_comparison(comparison, percent=out.percent))
+        finding = describe_comparison(comparison, percent=out.percent)
+        out.show(shown, finding, comparison.to_dict)
     out.exit_if(bool(comparison.warnings))

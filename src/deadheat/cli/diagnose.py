@@ -64,8 +64,5 @@ def command(
         diagnosis = diagnose(qrels, path, measures or None, logits=logits, **options)
     diagnosis = replace(diagnosis, name=label or diagnosis.name)
     print_remarks({diagnosis.name: diagnosis.remarks})
-    if out.style == "json":
-        out.write(diagnosis.to_json())
-    else:
-        parts = diagnosis.parts(details=details, width=out.columns)
-        out.show(parts, "" if qrels else describe_diagnosis(diagnosis, path))
+    parts = diagnosis.parts(details=details, width=out.columns)
+    out.show(parts, "" if qrels else describe_diagnosis(diagnosis, path), diagnosis.to_dict)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from deadheat.cli.common import evaluate_run_files, run_options
+from deadheat.cli.common import COUNT, evaluate_run_files, run_options
 from deadheat.cli.engines import engine_options, make_engine
 from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command, text_option
@@ -38,7 +37,7 @@ def _tie_rules_help() -> str:
 @click.option(
     "--sort", type=click.Choice(VIEWS), help="With --per-query: sort by this view, largest first."
 )
-@click.option("--top", type=click.IntRange(min=1), help="With --per-query: number of rows to show.")
+@click.option("--top", type=COUNT, help="With --per-query: number of rows to show.")
 @click.option(
     "--brief", is_flag=True, help="Print only expected values, one per line, like ir_measures."
 )
@@ -97,14 +96,12 @@ def command(
             for measure, summary in result.items()
         ]
         out.write("\n".join(lines))
-    elif out.style == "json":
-        data = [result.to_dict(per_query=per_query) for result in results]
-        out.write(json.dumps(data, indent=1, ensure_ascii=False))
     else:
         table = results_table(results, per_query=per_query)
         if sort is not None:
             frame = table.frame.sort(sort, descending=True, nulls_last=True, maintain_order=True)
             table = replace(table, frame=frame, grouped=0)
         table = replace(table, frame=table.frame.head(top)) if top else table
-        out.show([table], describe_results(named, out))
+        finding = describe_results(named, out) if out.style == "table" else ""
+        out.show([table], finding, lambda: [r.to_dict(per_query=per_query) for r in results])
     out.exit_if(any(result.warnings for result in results))

@@ -26,10 +26,10 @@ SMALL = 8_000_000
 
 def describe_results(named: Mapping[str, Result], out: Output) -> str:
     """Describe effect and remedy for the measure and run that ties move most."""
-    said = describe_systems(named, None, percent=out.percent)
+    finding = describe_systems(named, None, percent=out.percent)
     moved = most_moved(named)
     if moved is None:
-        return said
+        return finding
     name, summary = moved
     mean = number(summary.expected, percent=out.percent)
     remedy = f"report the mean over tie orders ({mean}) and the range"
@@ -41,7 +41,7 @@ def describe_results(named: Mapping[str, Result], out: Output) -> str:
         if sum(Path(file).stat().st_size for file in files) <= SMALL:
             with suppress(DeadheatError):  # check does not accept all options
                 remedy = check_run(*files, summary.measure, **vars(origin.settings)).remedy
-    return f"{said}\n{hang('Remedy', remedy, out.columns)}"
+    return f"{finding}\n{hang('Remedy', remedy, out.columns)}"
 
 
 def describe_diagnosis(diagnosis: Diagnosis, run: str) -> str:
@@ -58,14 +58,14 @@ def describe_experiment(results: Sequence[StoredResult], out: Output) -> str:
     """Describe the effect of ties on the result that they move most, and the best regime."""
     named = {f"{r.name} in {r.model_dtype}, {r.regime}": r for r in results}
     values = {name: stored.result for name, stored in named.items()}
-    said = describe_systems(values, None, percent=out.percent)
+    finding = describe_systems(values, None, percent=out.percent)
     moved = most_moved(values)
     if moved is None:
-        return said
+        return finding
     worst, measure = named[moved[0]], moved[1].measure
     ranges = {r.regime: r.result[measure].range for r in results if r.cell.path == worst.cell.path}
     chosen = choose_regime(ranges, worst.regime)
     if chosen == worst.regime:
-        return said
+        return finding
     left = f"the range of {measure} is then {number(ranges[chosen], percent=out.percent)}"
-    return f"{said}\n{hang('Remedy', f'{REMEDIES[chosen]}; {left}', out.columns)}"
+    return f"{finding}\n{hang('Remedy', f'{REMEDIES[chosen]}; {left}', out.columns)}"

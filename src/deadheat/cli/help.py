@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -20,23 +20,11 @@ _GROUPS = {
     "Ties": "tie_break tie_tolerance score_dtype",
     "Comparison": "baseline alpha resamples seed",
     "Where the work is done": "engine ray_address workers gpus_per_worker",
-    "Output": "per_query cite all_pairs table ties worst by sort top rows labels title details "
+    "Output": "per_query cite all_pairs table ties worst by sort top rows title details "
     "brief percent style wide width output folder force strict report",
 }
 """Names of parameters under the headings of a help text; all others go under the last one."""
 _OTHER = "Other options"
-
-
-class Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type argument
-    """A choice whose values have other names, which are not listed."""
-
-    def __init__(self, choices: Iterable[str], also: Mapping[str, str]) -> None:
-        super().__init__(list(choices))
-        self.also = also
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the value that a name stands for."""
-        return str(super().convert(self.also.get(str(value).lower(), value), param, ctx))
 
 
 class Command(click.Command):
@@ -91,13 +79,13 @@ def complete_measures(
     """Complete the name of a measure; suggest cutoffs after a complete name."""
     from deadheat.measures import MEASURES
 
-    before, comma, begun = incomplete.rpartition(",")
-    name, at, _ = begun.partition("@")
+    before, comma, typed = incomplete.rpartition(",")
+    name, at, _ = typed.partition("@")
     if at:
-        offered = [f"{name}@{k}" for k in (1, 3, 5, 10, 20, 50, 100, 1000)]
+        words = [f"{name}@{k}" for k in (1, 3, 5, 10, 20, 50, 100, 1000)]
     else:
-        offered = [f"{measure.name}{end}" for measure in MEASURES for end in ("", "@10")]
-    return [before + comma + word for word in offered if word.lower().startswith(begun.lower())]
+        words = [f"{measure.name}{end}" for measure in MEASURES for end in ("", "@10")]
+    return [before + comma + word for word in words if word.lower().startswith(typed.lower())]
 
 
 def parse_numbers(_: object, option: click.Parameter, text: str | None) -> list[int] | None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
 from deadheat._internal.lazy import pl
 from deadheat.cli.common import (
+    COUNT,
     MEASURES,
     NAN,
     SCORE_DTYPE,
@@ -27,7 +26,6 @@ from deadheat.cli.output import Output, output_options, print_line, print_warnin
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import (
     Leaderboard,
-    RunsLike,
     find_runs,
     leaderboard,
     leaderboards,
@@ -78,16 +76,13 @@ from deadheat.report import describe_leaderboard
 @click.option("--title", help="Name of the board. [default: its file]")
 @click.option("--by", metavar="MEASURE", help="Show this measure. [default: the first]")
 @click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]")
-@click.option("--top", type=click.IntRange(min=1), help="Number of first runs to show.")
+@click.option("--top", type=COUNT, help="Number of first runs to show.")
 @alpha_option("Largest accepted chance that random tie-breaking reverses a decided pair.")
 @engine_options(
     workers="Number of runs read at a time. [default: one per core, here or of the cluster]"
 )
 @output_options()
-@click.pass_context
 def command(
-    ctx: click.Context,
-    /,
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
@@ -108,9 +103,9 @@ def command(
     a file another name; for a folder of Parquet files, it makes one run of them. With
     --published, every published number is checked, the default measures are those of the board,
     and the rule that reproduces the numbers is searched for. A MANIFEST (TOML) lists several
-    boards in tables [[board]], each with its qrels, runs and published file. An output file that
-    ends in .html is a page with everything, unless --format is given. Exit status: 0 fine, 1 some
-    runs could not be evaluated (or, with --strict, there were warnings), 2 bad usage or input.
+    boards in tables [[board]], each with its qrels, runs and published file. The format html is a
+    page with everything. Exit status: 0 fine, 1 some runs could not be evaluated (or, with
+    --strict, there were warnings), 2 bad usage or input.
     """
     is_manifest = not runs and qrels.lower().endswith(".toml")
     if is_manifest and (published is not None or columns or measures or title):
@@ -132,10 +127,13 @@ def command(
         if is_manifest:
             boards = leaderboards(qrels, allow_outside=allow_outside, **settings)
         else:
+            given = split_names(runs)
+            named: dict[str, RunLike] = {run.label: run.path for run in given if run.label}
+            found = [run.path for run in given if run.label is None]
             boards = [
                 leaderboard(
                     qrels,
-                    _name_runs(runs, qrels, published),
+                    named | find_runs(found, (qrels, published)),
                     measures or None,
                     published=published,
                     columns=_columns(columns),
@@ -147,34 +145,19 @@ def command(
     parts = [part for board in boards for part in board.parts(**shown)]
     for board in boards:
         print_warnings(board.warnings)
-    default = click.core.ParameterSource.DEFAULT
-    is_page = out.output is not None and Path(out.output).suffix.lower() in (".html", ".htm")
     finding = " ".join(describe_leaderboard(board) for board in boards)
-    if is_page and ctx.get_parameter_source("style") is default:
+    if out.style == "html":
         from deadheat.report.page import render_leaderboards
 
         out.write(render_leaderboards(boards))
-        print_line(finding)
-    elif out.style == "json":
-        data = [board.to_dict() for board in boards]
-        one = data[0] if len(data) == 1 else data
-        out.write(json.dumps(one, indent=1, ensure_ascii=False))
+        print_line(finding, err=out.output is None)
     elif out.style == "csv":
         out.write(_csv(boards, shown))
     else:
-        out.show(parts, finding)
+        data = [board.to_dict() for board in boards]
+        out.show(parts, finding, lambda: data[0] if len(data) == 1 else data)
     if any(board.failures or (out.strict and board.warnings) for board in boards):
         sys.exit(1)
-
-
-def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:
-    """Return runs under their given names; runs without a name get that of their file."""
-    runs = split_names(words)
-    named: dict[str, RunLike] = {r.label: r.path for r in runs if r.label is not None}
-    found = [run.path for run in runs if run.label is None]
-    if not named:
-        return found
-    return named | find_runs(found, without)
 
 
 def _columns(words: Sequence[str]) -> dict[str, str | None]:
@@ -192,6 +175,8 @@ def _csv(boards: Sequence[Leaderboard], shown: dict[str, Any]) -> str:
     """Return all rows, or the selected ones, as CSV; several boards one after another."""
     frames = [board.ranking(**shown) if any(shown.values()) else board.rows for board in boards]
     if len(boards) > 1:
-        names = [pl.lit(board.name).alias("board") for board in boards]
-        frames = [rows.select(name, pl.all()) for name, rows in zip(names, frames, strict=True)]
+        frames = [
+            rows.select(pl.lit(board.name).alias("board"), pl.all())
+            for board, rows in zip(boards, frames, strict=True)
+        ]
     return pl.concat(frames, how="diagonal").write_csv().rstrip("\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import shutil
 import sys
@@ -15,9 +16,9 @@ from typing import Any
 
 import click
 
-from deadheat._internal.output import utf8, write_whole
+from deadheat._internal.output import utf8, write_output
 from deadheat._internal.remarks import Remark, lines
-from deadheat.cli.help import Choice, F
+from deadheat.cli.help import F
 from deadheat.cli.names import Named, split_name
 from deadheat.errors import InputError, printable
 from deadheat.tables import STYLES, Table, render, rich_parts
@@ -95,17 +96,27 @@ class Output:
         if self.output is None:
             _print(text)
             return
-        try:
-            write_whole(Path(self.output), utf8(f"{text}\n"))
-        except OSError as error:
-            raise InputError(f"{self.output}: cannot be written ({error.strerror})") from None
+        write_output(self.output, utf8(f"{text}\n"), force=True)  # `check` has read --force
         print_line(f"wrote {self.output}", err=True)
 
-    def show(self, parts: Sequence[str | Table], finding: str = "") -> None:
+    def show(
+        self,
+        parts: Sequence[str | Table],
+        finding: str = "",
+        data: Callable[[], object] | None = None,
+    ) -> None:
         """Print sentences and tables in colour on a terminal, else write them as plain text.
 
-        `finding` describes the numbers; it is the last line of the format ``table``.
+        Parameters
+        ----------
+        finding
+            Description of the numbers: the last line of the format ``table``.
+        data
+            Function that returns the content of the format ``json``. Default: that of the tables.
         """
+        if self.style == "json" and data is not None:
+            self.write(json.dumps(data(), indent=1, ensure_ascii=False))
+            return
         if self.style == "table" and finding:
             parts = [*parts, finding]
         if self.style != "table" or self.output is not None or not on_terminal():
@@ -183,7 +194,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "style": click.option(
         "--format",
         "style",
-        type=Choice(STYLES, {"tex": "latex", "md": "markdown", "txt": "table"}),
+        type=click.Choice(STYLES),
         callback=_choose_style,
         help="csv and json have full precision. [default: the ending of the output file, or table]",
     ),
@@ -242,13 +253,10 @@ def _is_read(target: Path, given: str) -> bool:
 def _print(text: str) -> None:
     if sys.stdout is None:
         raise InputError("standard output is closed; write to a file with -o")
+    data = utf8(printable(text, keep="\n\t") if on_terminal() else text)
+    is_binary = hasattr(sys.stdout, "buffer")  # not io.StringIO
     try:
-        if on_terminal():
-            click.echo(printable(text, keep="\n\t"))
-        elif hasattr(sys.stdout, "buffer"):  # a pipe or a file: UTF-8 in every locale
-            click.echo(utf8(text))
-        else:  # a stream of text only, such as io.StringIO
-            click.echo(utf8(text).decode())
+        click.echo(data if is_binary else data.decode())  # UTF-8 in every locale
     except BrokenPipeError:  # the reader has closed the pipe
         raise
     except OSError as error:

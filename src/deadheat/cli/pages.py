@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from deadheat.cli.common import name_given
 from deadheat.cli.names import Named
-from deadheat.comparison import compare_if_possible
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import (
@@ -22,8 +21,11 @@ from deadheat.evaluation import (
 )
 from deadheat.formats import Run, read_qrels, read_run
 from deadheat.measures import Measure
-from deadheat.report.page import Collection, System
+from deadheat.report.page import Collection, System, number_repeated
 from deadheat.settings import EvalSettings
+
+if TYPE_CHECKING:
+    from deadheat.lab.experiment import StoredResult
 
 CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
 """Cutoffs of the curves of runs that are evaluated for a page."""
@@ -42,7 +44,7 @@ def evaluate_collection(
     for given, name in zip(runs, name_given(runs), strict=True):
         run = read_run(given.path, with_ranks=settings.needs_ranks)
         result = evaluate_with_curves(judgements, run, measures, CUTOFFS, settings)
-        systems.append(System(result, {"system": name}, run))
+        systems.append(System(result, name, run))
         if progress is not None:
             progress("evaluating", len(systems), len(runs))
     return Collection(Path(qrels).name, systems, judgements)
@@ -50,36 +52,45 @@ def evaluate_collection(
 
 def read_experiment(folder: Path, progress: Progress | None = None) -> list[Collection]:
     """Read the folder of `deadheat run`; return a collection per dataset."""
-    from deadheat.lab.experiment import StoredResult, error_budget, is_computed_twice, load_results
+    from deadheat.lab.experiment import error_budget, is_computed_twice, load_results
 
-    every = load_results(folder)
-    by_dataset: dict[str, list[tuple[StoredResult, System]]] = {}
-    for done, stored in enumerate(every, 1):
-        labels = {"model": stored.name, "model dtype": stored.model_dtype, "regime": stored.regime}
-        try:
-            system = System(stored.result, labels, read_run(stored.scores()))
-        except InputError as error:
-            system = System(stored.result, labels, None, str(error))
-        by_dataset.setdefault(stored.dataset, []).append((stored, system))
-        if progress is not None:
-            progress("reading", done, len(every))
+    every, done = load_results(folder), 0
     collections = []
-    for name, pairs in by_dataset.items():
-        results, systems = map(list, zip(*pairs, strict=True))
-        texts, budget = results[0].texts(), None
+    for dataset, group in groupby(every, key=lambda stored: stored.dataset):
+        results = list(group)
+        systems = []
+        for stored, name in zip(results, _name_stored(results), strict=True):
+            try:
+                system = System(stored.result, name, read_run(stored.scores()))
+            except InputError as error:
+                system = System(stored.result, name, None, str(error))
+            systems.append(system)
+            done += 1
+            if progress is not None:
+                progress("reading", done, len(every))
+        budget = None
         if is_computed_twice(results):
             budget = error_budget(results)
             columns = [column for column in budget.columns if column.of != "dataset"]
             budget = replace(budget, columns=columns)
-        qrels = read_qrels(texts.judgements)
+        texts = results[0].texts()
+        judgements = read_qrels(texts.judgements)
         collections.append(
-            Collection(name, systems, qrels, texts.queries, texts.corpus, budget=budget)
+            Collection(dataset, systems, judgements, texts.queries, texts.corpus, budget=budget)
         )
     return collections
 
 
+def _name_stored(results: Sequence[StoredResult]) -> list[str]:
+    """Name results by what differs among model, model dtype and regime, and number equal names."""
+    labels = [(stored.name, stored.model_dtype, stored.regime) for stored in results]
+    columns = list(zip(*labels, strict=True))
+    differing = [column for column in columns if len(set(column)) > 1] or columns
+    return number_repeated([" · ".join(words) for words in zip(*differing, strict=True)])
+
+
 def group_results(
-    results: Iterable[Result], qrels: str | None = None, paths: Sequence[str] = ()
+    results: Sequence[Result], qrels: str | None = None, paths: Sequence[str] = ()
 ) -> list[Collection]:
     """Group results by their judgements; add the run of each result if it is among `paths`.
 
@@ -89,21 +100,21 @@ def group_results(
     Parameters
     ----------
     qrels, paths
-        Judgements and run files to search for the runs of the results.
+        Judgements and run files to search for the runs of the results. Default: none.
     """
-    judgements = read_qrels(qrels) if qrels is not None and paths else None
-    read = cache(lambda path, with_ranks: read_run(path, with_ranks=with_ranks))
+    judgements = None if qrels is None else read_qrels(qrels)
+    with_ranks = any(result.provenance.settings.needs_ranks for result in results)
+    runs = {path: read_run(path, with_ranks=with_ranks) for path in paths}
 
     def find_run(result: Result) -> tuple[Run | None, str]:
         """Return the run that reproduces a result, or None and the reason."""
         if judgements is None:
             return None, "to show them, give the run and its judgements with --runs and --qrels"
-        origin = result.provenance
-        for path in sorted(paths, key=lambda path: Path(path).name != Path(origin.run).name):
-            run = read(path, origin.settings.needs_ranks)
-            if is_reproduced_by(result, judgements, run):
-                return run, ""
-        return None, f"with {qrels}, none of the given runs has the values of {origin.run}"
+        named = result.provenance.run
+        for path in sorted(runs, key=lambda path: Path(path).name != Path(named).name):
+            if is_reproduced_by(result, judgements, runs[path]):
+                return runs[path], ""
+        return None, f"with {qrels}, none of the given runs has the values of {named}"
 
     groups: list[list[Result]] = []
     for result in results:
@@ -114,30 +125,12 @@ def group_results(
     collections = []
     for number, group in enumerate(groups, 1):
         systems = [
-            System(result, {"system": name}, *find_run(result))
-            for result, name in zip(group, name_results(group), strict=True)
+            System(result, name, *find_run(result))
+            for result, name in zip(group, number_repeated(name_results(group)), strict=True)
         ]
         title = group[0].provenance.judgements or f"collection {number}"
-        found = any(system.run is not None for system in systems)
-        collections.append(Collection(Path(title).name, systems, judgements if found else None))
+        collections.append(Collection(Path(title).name, systems, judgements))
     return collections
-
-
-def compare_collection(
-    collection: Collection, measures: Sequence[Measure] | None = None, **options: Any
-) -> Collection:
-    """Return the collection with a comparison of its systems, or the reason why there is none.
-
-    Parameters
-    ----------
-    measures
-        Measures to compare. Default: those that the page shows.
-    **options
-        As for `deadheat.compare`.
-    """
-    shown = collection.measures(measures)
-    comparison, why_not = compare_if_possible(collection.results, shown, **options)
-    return replace(collection, comparison=comparison, not_compared=why_not)
 
 
 def _belongs(result: Result, other: Result) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -53,12 +53,6 @@ def command() -> None:
     """
 
 
-_LABEL = click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    help="Name of a run in the figure; once for each RUN. [default: the file names]",
-)
 _OUTPUT = options(
     click.option(
         "-o",
@@ -75,7 +69,9 @@ _OUTPUT = options(
         help="Width: one column of a two-column paper, or the full page.",
     ),
 )
-_RUN_OPTIONS = options(QRELS, RUNS, _LABEL, evaluation_options, _OUTPUT)
+
+
+_RUN_OPTIONS = options(QRELS, RUNS, evaluation_options, _OUTPUT)
 _PERCENT = percent_option(default=False)
 
 
@@ -96,11 +92,9 @@ def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], 
     def add(draw: Callable[..., figures.Plot]) -> click.Command:
         @functools.wraps(draw)
         def run(output: str, force: bool, **given: Any) -> None:
-            runs, labels = given.get("runs", ()), given.pop("labels", ())
             figures.check_ending(output)
-            Output(output=output, force=force).check(given.get("qrels"), given.get("run"), *runs)
-            if labels:
-                given["runs"] = _rename(runs, labels)
+            inputs = given.get("qrels"), given.get("run"), *given.get("runs", ())
+            Output(output=output, force=force).check(*inputs)
             plot = draw(**given)
             plot.save(output, force=True)
             print_line(f"wrote {output}", err=True)
@@ -109,12 +103,6 @@ def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], 
         return command.command(name, cls=Command, example=example)(run)
 
     return add
-
-
-def _rename(runs: Sequence[Named], labels: Sequence[str]) -> list[Named]:
-    if len(labels) != len(runs) or len(set(labels)) < len(labels):
-        raise InputError(f"--label: give one per run ({len(runs)}), all different, or none")
-    return [Named(run.path, label) for run, label in zip(runs, labels, strict=True)]
 
 
 @_figure("curves", "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf")
@@ -225,7 +213,6 @@ def _list(
 
 @_figure("sizes", "deadheat plot sizes bm25.run bf16.run -o sizes.pdf")
 @RUNS
-@_LABEL
 @_OUTPUT
 def _sizes(runs: list[Named], width: str) -> figures.Plot:
     """Draw the sizes of the tie groups of one or more RUNs."""

@@ -54,7 +54,7 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
     bars = Bars(*columns, console=Console(stderr=True), transient=True)
     waiting = bars.add_task(first, total=None)
     tasks: dict[str, TaskID] = {}
-    begun = time.monotonic()
+    start = time.monotonic()
 
     def advance(what: str, done: int, total: int) -> None:
         for task in bars.tasks:
@@ -63,7 +63,7 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
         if what not in tasks:
             tasks[what] = bars.add_task(shorten_name(printable(what), _NAME_LENGTH))
         bars.update(tasks[what], completed=done, total=total, visible=True)
-        if time.monotonic() - begun >= delay:
+        if time.monotonic() - start >= delay:
             bars.start()  # does nothing if the bars are already drawn
 
     if not delay:

@@ -17,12 +17,7 @@ from deadheat.cli.common import (
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
 from deadheat.cli.output import FORCE, Output, print_line, print_remarks
-from deadheat.cli.pages import (
-    compare_collection,
-    evaluate_collection,
-    group_results,
-    read_experiment,
-)
+from deadheat.cli.pages import evaluate_collection, group_results, read_experiment
 from deadheat.cli.progress import progress_bar
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, name_results, read_results
@@ -120,7 +115,7 @@ def command(
                 replace(collection, queries=texts.queries, documents=texts.corpus)
                 for collection in collections
             ]
-        collections = [compare_collection(collection, asked, **how) for collection in collections]
+        collections = [collection.compare(asked, **how) for collection in collections]
         if how["baseline"] is not None and not any(c.comparison for c in collections):
             raise InputError(collections[0].not_compared)
         title = title or " · ".join(collection.name for collection in collections[:3])
@@ -129,9 +124,7 @@ def command(
     named = zip(name_results(results), results, strict=True)
     print_remarks({name: result.remarks for name, result in named}, of="system")
     out.write(page)
-    size = len(page.encode())
-    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
-    print_line(f"{output}: {shown}, open it in a browser")
+    print_line(f"Open {output} in a browser.")
 
 
 def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:

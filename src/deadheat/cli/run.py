@@ -161,21 +161,19 @@ def _named(stored: StoredResult) -> str:
 
 def _study(options: dict[str, Any]) -> Study:
     """Return the study of a file, of the paper or of the options; options replace other values."""
-    named = {field.name: options.get(field.name) for field in fields(Study)}
-    words = {name: value for name, value in named.items() if value not in (None, ())}
-    part = {name: options[name] for name in ("subset", "split", "revision") if options[name]}
-    if "models" in words:
-        own = {name: options[name] for name in ("base", "prompt") if options[name]}
-        words["models"] = [
-            {"name": path, **({"label": label} if label else {}), **own}
-            for path, label in map(split_name, options["models"])
-        ]
-    elif options["base"] or options["prompt"]:
-        raise InputError(f"--{'base' if options['base'] else 'prompt'} needs --model")
-    if "datasets" in words:
-        words["datasets"] = [{"name": name, **part} for name in options["datasets"]]
-    elif part:
-        raise InputError(f"--{next(iter(part))} needs --dataset")
+    of_models = {name: options[name] for name in ("base", "prompt")}
+    of_datasets = {name: options[name] for name in ("subset", "split", "revision")}
+    for owner, own in (("model", of_models), ("dataset", of_datasets)):
+        for name, value in own.items():
+            if value and not options[f"{owner}s"]:
+                raise InputError(f"--{name} needs --{owner}")
+    named = {field.name: options[field.name] for field in fields(Study)}
+    named["models"] = [
+        {"name": path, "label": label, **of_models}
+        for path, label in map(split_name, options["models"])
+    ]
+    named["datasets"] = [{"name": name, **of_datasets} for name in options["datasets"]]
+    words = {name: value for name, value in named.items() if value not in (None, (), [])}
     if options["paper"] and options["file"]:
         raise InputError("--paper and --study cannot be combined; choose one")
     if options["paper"]:
@@ -196,14 +194,14 @@ def _errors(failures: list[Failure]) -> Iterator[str]:
 
 def notes(results: Sequence[StoredResult]) -> list[str]:
     """Return notes on truncated inputs and dropped data, each once."""
-    said = []
+    found = []
     for stored in results:
         origin = stored.result.provenance
         cell = f"{stored.name} in {stored.model_dtype} on {stored.dataset}"
         for stream, facts in origin.inputs.items():
             if facts.truncated and origin.model is not None:
                 of = f"{facts.truncated:,} of {facts.count:,} inputs ({stream})"
-                said.append(f"{cell}: {of} were cut at {origin.model.max_length} tokens")
+                found.append(f"{cell}: {of} were cut at {origin.model.max_length} tokens")
         left_out = stored.manifest.dataset.left_out.items()
-        said += [f"{stored.dataset}: left out {n:,} {what}" for what, n in left_out]
-    return list(dict.fromkeys(said))
+        found += [f"{stored.dataset}: left out {n:,} {what}" for what, n in left_out]
+    return list(dict.fromkeys(found))

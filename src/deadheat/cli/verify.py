@@ -29,14 +29,14 @@ def command(folder: Path, out: Output) -> None:
     from deadheat.lab.experiment import ADVICE, ExperimentFolder
 
     sound, faults = ExperimentFolder(folder).verify()
-    said = f"{folder}: {counted(sound, 'file')} as written, {counted(len(faults), 'fault')}"
+    title = f"{folder}: {counted(sound, 'file')} as written, {counted(len(faults), 'fault')}"
     rows = [
         (str(fault.path.relative_to(folder)), fault.what, ADVICE[fault.what]) for fault in faults
     ]
     frame = pl.DataFrame(rows, dict.fromkeys(("file", "fault", "advice"), pl.String), orient="row")
     columns = (Column("fault", "name"), Column("file", "name"))
     advice = [f"A file that {text}." for text in frame["advice"].unique(maintain_order=True)]
-    table = Table(frame, columns, title=said, notes=advice)
-    out.show([table] if faults or out.style in ("csv", "json") else [said])
+    table = Table(frame, columns, title=title, notes=advice)
+    out.show([table] if faults or out.style in ("csv", "json") else [title])
     if faults:
         sys.exit(1)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
-from deadheat.evaluation import Summary
 from deadheat.measures import Measure
+
+LOGARITHMIC = 20
+"""The axis of cutoffs is logarithmic from this ratio of the last to the first cutoff on."""
 
 
 def cutoff_families(measures: Iterable[Measure]) -> dict[Measure, list[Measure]]:
@@ -27,7 +29,7 @@ def cutoff_families(measures: Iterable[Measure]) -> dict[Measure, list[Measure]]
     }
 
 
-def coinciding(systems: Mapping[str, Mapping[str, Summary]]) -> str:
+def coinciding(values: Mapping[str, object]) -> str:
     """Return a sentence on systems whose values are all equal: their curves coincide."""
-    pairs = combinations(systems, 2)
-    return " ".join(f"{a} and {b} coincide." for a, b in pairs if systems[a] == systems[b])
+    pairs = combinations(values, 2)
+    return " ".join(f"{a} and {b} coincide." for a, b in pairs if values[a] == values[b])

@@ -83,7 +83,7 @@ def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | Non
 
 def describe_leaderboard(board: Leaderboard) -> str:
     """Describe the first decision error, the widest interval of ranks, and contested places."""
-    said = [
+    sentences = [
         f"The definition of the published {row['measure']} is unknown: {row['met']} of "
         f"{row['published']} numbers are met."
         for row in board.unknown_definitions
@@ -91,18 +91,18 @@ def describe_leaderboard(board: Leaderboard) -> str:
     if board.decision_errors:
         more = len(board.decision_errors) - 1
         others = f"; {counted(more, 'more decision error')}" if more else ""
-        said.append(f"{board.decision_errors[0]}{others}.")
+        sentences.append(f"{board.decision_errors[0]}{others}.")
     width = pl.col("worst_rank") - pl.col("best_rank")
     most = board.rows.sort(width, descending=True, maintain_order=True).row(0, named=True)
     contested = sum(winner.contested for winner in board.winners)
     if most["best_rank"] == most["worst_rank"]:
-        said.append("Ties change no rank.")
+        sentences.append("Ties change no rank.")
     else:
-        said.append(
+        sentences.append(
             f"Ties allow {most['run']} any rank from {most['best_rank']} to {most['worst_rank']} "
             f"in {most['measure']}, and can change {counted(contested, 'first place')}."
         )
-    return f"{board.name}: {' '.join(said)}"
+    return f"{board.name}: {' '.join(sentences)}"
 
 
 def most_moved(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from deadheat._internal.output import write_whole
-from deadheat.comparison import check_result, compare_if_possible, name_systems
+from deadheat._internal.output import write_output
+from deadheat.comparison import check_result, name_systems
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
@@ -45,9 +44,6 @@ def write_report(
     Path
         The path of the page.
     """
-    target = Path(path)
-    if target.exists() and not force:
-        raise InputError(f"{path}: exists already; use force=True to overwrite it")
     named = name_systems(results, check_result)
     if not named:
         raise InputError("there is no result to report; give at least one")
@@ -60,12 +56,9 @@ def write_report(
             "under the same names"
         )
     read = {name: read_run(run) for name, run in given.items()}
-    systems = [System(own, {"system": name}, read.get(name)) for name, own in named.items()]
+    systems = [System(own, name, read.get(name)) for name, own in named.items()]
     judgements = None if qrels is None else read_qrels(qrels)
     about = systems[0].result.provenance.judgements or "results"
-    collection = Collection(Path(about).name, systems, judgements)
-    compared, reason = compare_if_possible(collection.results, collection.measures())
-    collection = replace(collection, comparison=compared, not_compared=reason)
+    collection = Collection(Path(about).name, systems, judgements).compare()
     page = render_page([collection], title=title or ", ".join(list(named)[:3]))
-    write_whole(target, page.encode())
-    return target
+    return write_output(path, page.encode(), force=force)

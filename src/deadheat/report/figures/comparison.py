@@ -8,7 +8,7 @@ import numpy as np
 
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, Summary
-from deadheat.measures import Measure, parse_measure
+from deadheat.measures import Measure, parse_measures
 from deadheat.report.figures import inputs, style
 from deadheat.report.figures.style import COLOURS, INK, Plot
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST = 200
-_FEW = 12
-"""Up to this many systems, lines join overlapping systems; for more, a matrix shows them."""
 _LANE = 0.075  # inches
 
 
@@ -31,8 +29,6 @@ def comparison(
     """Draw every system as its interval [worst, best], sorted by expected value.
 
     A line at the right joins systems whose intervals overlap: their order depends on tie-breaking.
-    For more than a dozen systems, a matrix shows this: a row has a mark at the rank of every
-    system that it overlaps.
 
     Parameters
     ----------
@@ -53,36 +49,27 @@ def comparison(
     lanes = lanes_of(joined)
     inches = style.inches(width)
     height, size = style.row_of(len(order))
-    many = len(order) > _FEW
     with style.styled():
         figure = style.new_figure(width, 0.85 + height * len(order))
-        wide = 0.2 * inches if many else min(_LANE * max(len(lanes), 0.2), 0.24 * inches)
+        wide = min(_LANE * max(len(lanes), 0.2), 0.24 * inches)
         axes, side = figure.subplots(1, 2, sharey=True, width_ratios=[1, wide / (0.6 * inches)])
         draw_intervals(axes, ranked, 100 if percent else 1, height)
         style.name_rows(axes, order, width, size)
         axes.set_xlabel(repr(chosen) + (" (%)" if percent else ""))
+        side.set_axis_off()
+        draw_lanes(side, lanes)
         handles, words = axes.get_legend_handles_labels()
-        if many and joined:
-            draw_overlaps(side, ranked, height)
-        else:
-            side.set_axis_off()
-            draw_lanes(side, lanes)
         if joined:
-            handles += side.plot([], [], "s" if many else "|", color=INK, ms=4 if many else 7)
+            handles += side.plot([], [], "|", color=INK, ms=7)
             words.append("intervals overlap")
         style.legend(figure, handles, words)
     what = f"{chosen!r} of {len(order)} systems, by expected value"
     caption = inputs.caption(what, {label: labelled[label] for label in order}, "Dots", "bars")
-    return Plot(figure, f"{caption} {_SHOWN[many] if joined else _APART}")
-
-
-_SHOWN = {
-    False: "A line joins systems whose bars overlap: ties decide their order.",
-    True: "A mark at the right says that the bar of the row and that of the system of this rank "
-    "overlap: ties decide their order.",
-}
-"""By whether there are many systems: how those that overlap are shown."""
-_APART = "No two bars overlap: ties cannot change the order of the systems."
+    if joined:
+        caption += " A line joins systems whose bars overlap: ties decide their order."
+    else:
+        caption += " No two bars overlap: ties cannot change the order of the systems."
+    return Plot(figure, caption)
 
 
 def draw_lanes(axes: Axes, lanes: list[list[list[int]]]) -> None:
@@ -91,22 +78,6 @@ def draw_lanes(axes: Axes, lanes: list[list[list[int]]]) -> None:
     for x, lane in enumerate(lanes):
         for rows in lane:
             axes.plot([x] * len(rows), rows, color=INK, linewidth=0.9, marker=0, markersize=2)
-
-
-def draw_overlaps(axes: Axes, ranked: list[Summary], height: float) -> None:
-    """Mark in the row of each system the ranks of those that it overlaps."""
-    systems = len(ranked)
-    worst, best = np.array([(summary.worst, summary.best) for summary in ranked]).T
-    overlap = (worst[:, None] <= best) & (worst <= best[:, None])
-    rows, columns = np.nonzero(overlap & ~np.eye(systems, dtype=bool))
-    axes.plot([1, systems], [0, systems - 1], color="#BBBBBB", linewidth=0.5, zorder=1)
-    axes.hlines(rows, columns + 0.5, columns + 1.5, INK, linewidth=50 * height, zorder=2)
-    axes.set_xlim(0.4, systems + 0.6)
-    axes.set_xticks([1, systems])
-    axes.set_xlabel("rank")
-    axes.tick_params(axis="y", left=False)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="y")
 
 
 def draw_intervals(
@@ -130,13 +101,11 @@ def draw_intervals(
 
 def _choose(results: dict[str, Result], measure: str | Measure | None) -> Measure:
     measures = list(next(iter(results.values())).views)
-    if measure is None and len(measures) == 1:
-        return measures[0]
-    chosen = parse_measure(measure) if isinstance(measure, str) else measure
-    if chosen not in measures:
+    asked = measures if measure is None else parse_measures(measure)
+    if len(asked) != 1 or asked[0] not in measures:
         names = ", ".join(map(repr, measures))
         raise InputError(f"choose one measure that every result has ({names}), not {measure}")
-    return chosen
+    return asked[0]
 
 
 def overlapping(systems: list[Summary]) -> list[list[int]]:

@@ -9,7 +9,7 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.measures import Measure
-from deadheat.report.families import coinciding, cutoff_families
+from deadheat.report.families import LOGARITHMIC, coinciding, cutoff_families
 from deadheat.report.figures import inputs, style
 from deadheat.report.figures.style import COLOURS, DASHES, INK, MARKERS, Plot
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-_LOGARITHMIC = 20
-"""The axis is logarithmic from this ratio of the last to the first cutoff on."""
 _MARKS = 12
 """With more points than this, not all are marked."""
 
@@ -83,11 +81,8 @@ def curves(
         style.legend(figure, views, ["expected", "oblivious", "[worst, best]"], below=True)
     what = f"{', '.join(f'{family!r}@k' for family in families)} against the cutoff k"
     caption = inputs.caption(what, labelled, "Lines with markers", "bands")
-    drawn = {repr(measure) for members in families.values() for measure in members}
-    values = {
-        label: {name: summary for name, summary in result.items() if name in drawn}
-        for label, result in labelled.items()
-    }
+    drawn = [measure for members in families.values() for measure in members]
+    values = {label: [result[m] for m in drawn] for label, result in labelled.items()}
     return Plot(figure, f"{caption} {coinciding(values)}".rstrip())
 
 
@@ -121,7 +116,7 @@ def _draw(axes: Axes, measures: list[Measure], results: list[Result], scale: int
 def _marked(axes: Axes, cutoffs: list[int]) -> list[int]:
     """Scale the axis of cutoffs; return the indices of those that get a marker."""
     n = len(cutoffs)
-    if cutoffs[-1] < _LOGARITHMIC * cutoffs[0]:
+    if cutoffs[-1] < LOGARITHMIC * cutoffs[0]:
         axes.locator_params(axis="x", nbins=6, integer=True)
         return list(range(0, n, -(-n // _MARKS)))
     axes.set_xscale("log")

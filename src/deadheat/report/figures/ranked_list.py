@@ -56,7 +56,8 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
     values = {view: number(getattr(summary, view)) for view in _VIEWS}
     with style.styled():
         height = _ROW * len(shown) + _VALUES
-        figure = style.new_figure(width, height, constrained=False)
+        figure = style.new_figure(width, height)
+        figure.set_layout_engine("none")  # the places of all parts are given
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, inches), ylim=(height - 0.06, -0.06))
         axes.set_axis_off()
         _draw_blocks(axes, documents, relevant, shown, inches)

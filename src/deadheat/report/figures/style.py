@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deadheat._internal.output import write_whole
+from deadheat._internal.output import write_output
 from deadheat._internal.packages import require
-from deadheat.errors import InputError
+from deadheat.errors import InputError, printable
 from deadheat.tables import shorten_name, strip_shared
 
 if TYPE_CHECKING:
@@ -39,15 +39,13 @@ class Plot:
     figure: Figure
     caption: str
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "caption", printable(self.caption))
-
     def render(self, ending: str = "png") -> bytes:
         """Return the figure as PNG, SVG or PDF, the caption in its metadata."""
+        caption = printable(self.caption)
         metadata: dict[str, dict[str, str | list[str] | None]] = {
-            "png": {"Software": "deadheat", "Description": self.caption},
-            "svg": {"Creator": ["deadheat"], "Date": None, "Description": self.caption},
-            "pdf": {"Creator": "deadheat", "CreationDate": None, "Subject": self.caption},
+            "png": {"Software": "deadheat", "Description": caption},
+            "svg": {"Creator": ["deadheat"], "Date": None, "Description": caption},
+            "pdf": {"Creator": "deadheat", "CreationDate": None, "Subject": caption},
         }
         buffer = io.BytesIO()
         with styled():
@@ -64,16 +62,7 @@ class Plot:
         force
             Whether to overwrite an existing file. Default: False.
         """
-        target = Path(path)
-        ending = check_ending(target)
-        if target.exists() and not force:
-            raise InputError(f"{path}: exists already; use force=True (--force) to overwrite it")
-        content = self.render(ending)
-        try:
-            write_whole(target, content)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-        return target
+        return write_output(path, self.render(check_ending(path)), force=force)
 
     def _repr_png_(self) -> bytes:
         return self.render("png")
@@ -101,11 +90,11 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new_figure(width: str | float, height: float, *, constrained: bool = True) -> Figure:
+def new_figure(width: str | float, height: float) -> Figure:
     """Make a figure outside of pyplot: it has no window and no global state."""
     from matplotlib.figure import Figure
 
-    return Figure((inches(width), height), layout="constrained" if constrained else None)
+    return Figure((inches(width), height), layout="constrained")
 
 
 def inches(width: str | float) -> float:
@@ -150,11 +139,6 @@ def legend(
     columns = max(1, min(len(words), int(figure.get_figwidth() / widest)))
     place = "outside lower center" if below else "outside upper center"
     figure.legend([*handles], words, loc=place, ncols=columns)  # type: ignore[call-overload]
-
-
-def printable(text: str) -> str:
-    """Replace invisible characters, and characters that XML does not allow."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def shorten(names: Sequence[str], length: int) -> list[str]:

@@ -30,7 +30,7 @@ def tie_sizes(runs: Mapping[str, GroupSizes], *, width: str | float = "column") 
         As for `curves`.
     """
     if not 1 <= len(runs) <= len(COLOURS):
-        raise InputError(f"a figure of tie groups holds 1 to {len(COLOURS)} runs, not {len(runs)}")
+        raise InputError(f"a figure of tie groups needs 1 to {len(COLOURS)} runs, not {len(runs)}")
     sizes = {label: groups.size for label, groups in runs.items()}
     largest = max(int(size.max()) for size in sizes.values())
     scale, bins, edges = "linear", "", np.arange(largest + 1) + 0.5

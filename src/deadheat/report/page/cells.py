@@ -57,7 +57,7 @@ class PageTable(NamedTuple):
     """A table in the form of the template."""
 
     headings: list[tuple[str, bool]]
-    """The heading of each column, and whether the column holds labels."""
+    """The heading of each column, and whether the column has labels."""
     rows: list[list[PageCell]]
     notes: Sequence[str]
 

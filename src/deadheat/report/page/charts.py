@@ -12,7 +12,7 @@ from deadheat._internal.lazy import pl
 from deadheat.comparison import Comparison
 from deadheat.evaluation import Summary
 from deadheat.measures import Measure
-from deadheat.report.families import coinciding
+from deadheat.report.families import LOGARITHMIC, coinciding
 from deadheat.report.page.cells import Axis, Texts, page_table, texts
 from deadheat.report.page.leading import Summaries
 from deadheat.tables import Column, Table
@@ -22,8 +22,6 @@ MOST_CURVES = 12
 """Largest number of curves that are drawn; the table has the numbers of all."""
 LEFT, RIGHT, TOP, BOTTOM = 52, 704, 12, 278
 """Ends of the axes of curves in an SVG of 720 by 320."""
-_LOGARITHMIC = 20
-"""The axis is logarithmic from this ratio of the last to the first cutoff on."""
 
 
 def interval_plot(
@@ -58,7 +56,7 @@ def curve_plot(systems: Summaries, measures: Sequence[Measure]) -> dict[str, Any
     drawn = dict(list(shown.items())[:MOST_CURVES])
     axis = _axis(summary for own in drawn.values() for summary in own.values())
     cutoffs = list(names.values())
-    places = np.log(cutoffs) if cutoffs[-1] >= _LOGARITHMIC * cutoffs[0] else np.array(cutoffs)
+    places = np.log(cutoffs) if cutoffs[-1] >= LOGARITHMIC * cutoffs[0] else np.array(cutoffs)
     x = np.interp(places, [places[0], places[-1]], [LEFT + 8, RIGHT - 8]).round(1).tolist()
     values = {
         name: [own[name].expected if name in own else None for own in shown.values()]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from deadheat.comparison import Comparison
+from deadheat.comparison import Comparison, compare_if_possible
 from deadheat.evaluation import Result, headline
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
@@ -14,11 +15,10 @@ from deadheat.tables import Table
 
 @dataclass(frozen=True)
 class System:
-    """A result, and its run if given."""
+    """A result, the name of the system, and its run if given."""
 
     result: Result
-    labels: Mapping[str, str]
-    """Labels of the system: ``{"system": "bm25.run"}``, or model, model dtype and regime."""
+    name: str
     run: Run | None = None
     no_run: str = "the scored documents were not given"
     """The reason if there is no run."""
@@ -26,7 +26,7 @@ class System:
 
 @dataclass(frozen=True)
 class Collection:
-    """Systems that were evaluated with the same judgements."""
+    """Systems with different names that were evaluated with the same judgements."""
 
     name: str
     systems: Sequence[System]
@@ -36,27 +36,16 @@ class Collection:
     documents: Mapping[str, str] = field(default_factory=dict)
     """Texts of documents by id, if known."""
     comparison: Comparison | None = None
-    """The comparison of the systems, by their `names`."""
+    """The comparison of the systems."""
     not_compared: str = "the systems were not compared"
     """The reason if there is no comparison."""
     budget: Table | None = None
     """The error of each number from ties, compute settings and queries, if measured."""
 
     @property
-    def names(self) -> list[str]:
-        """A name for each system: the labels in which systems differ, and a number if needed."""
-        columns = {
-            label: [system.labels.get(label, "–") for system in self.systems]
-            for label in self.systems[0].labels
-        }
-        telling = [column for column in columns.values() if len(set(column)) > 1]
-        rows = zip(*(telling or columns.values()), strict=True)
-        return number_repeated([" · ".join(row) for row in rows])
-
-    @property
     def results(self) -> dict[str, Result]:
-        """The results by the `names` of their systems."""
-        return dict(zip(self.names, (system.result for system in self.systems), strict=True))
+        """The results by the names of their systems."""
+        return {system.name: system.result for system in self.systems}
 
     def measures(self, shown: Sequence[Measure] | None = None) -> list[Measure]:
         """Return the measures of the leaderboard, the comparison and the query explorer.
@@ -66,6 +55,15 @@ class Collection:
         """
         every = dict.fromkeys(m for system in self.systems for m in system.result.views)
         return headline(every) if shown is None else [m for m in every if m in shown]
+
+    def compare(self, shown: Sequence[Measure] | None = None, **options: Any) -> Collection:
+        """Return the collection with a comparison of its systems, or the reason for its lack.
+
+        The measures are those of `measures`, the options those of `deadheat.compare`.
+        """
+        measures = self.measures(shown)
+        comparison, why_not = compare_if_possible(self.results, measures, **options)
+        return replace(self, comparison=comparison, not_compared=why_not)
 
 
 def number_repeated(names: Sequence[str]) -> list[str]:

@@ -23,7 +23,6 @@ QUERY_TEXT, DOCUMENT_TEXT = 600, 240
 
 def collection_data(
     collection: Collection,
-    order: Iterable[str],
     top: int,
     shown: Sequence[Measure],
     progress: Progress | None = None,
@@ -32,8 +31,6 @@ def collection_data(
 
     Parameters
     ----------
-    order
-        Names of the systems, in the order of the page.
     top
         Documents of each ranked list; 0 for none.
     shown
@@ -41,16 +38,15 @@ def collection_data(
     progress
         Callback after each system.
     """
-    systems = dict(zip(collection.names, collection.systems, strict=True))
-    queries = list(dict.fromkeys(q for s in systems.values() for q in s.result.query_names))
+    queries = list(dict.fromkeys(q for s in collection.systems for q in s.result.query_names))
     documents: dict[str, int] = {}
     listed = []
-    for name in order:
-        values = _values(systems[name], shown, queries)
-        lists = _lists(systems[name], collection, queries, top, documents)
-        listed.append({"name": name, "values": values, "lists": lists})
+    for system in collection.systems:
+        values = _values(system, shown, queries)
+        lists = _lists(system, collection, queries, top, documents)
+        listed.append({"name": system.name, "values": values, "lists": lists})
         if progress is not None:
-            progress("ranked lists", len(listed), len(systems))
+            progress("ranked lists", len(listed), len(collection.systems))
     return {
         "queries": queries,
         "queryTexts": _texts(queries, collection.queries, QUERY_TEXT),

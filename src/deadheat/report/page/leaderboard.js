@@ -25,8 +25,4 @@ function setupBoard(board) {
   filter();
 }
 
-const COPIES = JSON.parse($("data").textContent);
-document.querySelectorAll(".board").forEach((board, index) => {
-  setupBoard(board);
-  makeCopied(board, COPIES[index]);
-});
+document.querySelectorAll(".board").forEach(setupBoard);

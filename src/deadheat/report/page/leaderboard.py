@@ -14,10 +14,9 @@ from deadheat.comparison.leaderboard import (
     summary_table,
     winner_parts,
 )
-from deadheat.errors import InputError
 from deadheat.report.findings import describe_leaderboard
 from deadheat.report.page.cells import PageTable, page_table
-from deadheat.report.page.leading import leading_table, sort_by_first
+from deadheat.report.page.leading import leading_table
 from deadheat.report.page.shell import write_page
 from deadheat.tables import Table
 
@@ -30,16 +29,10 @@ _BARS = {
 
 def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
     """Return the page as HTML. It needs no network; its tables need no JavaScript."""
-    if not boards:
-        raise InputError("there is no leaderboard to report")
-    shown = [_board(board, i) for i, board in enumerate(boards)]
     return write_page(
-        "leaderboard.html",
+        "leaderboard",
         title=" · ".join(board.name for board in boards[:3]),
-        styles=("page.css", "leaderboard.css"),
-        scripts=("page.js", "tables.js", "leaderboard.js"),
-        boards=shown,
-        copies=[board["leading"]["copies"] for board in shown],
+        boards=[_board(board, i) for i, board in enumerate(boards)],
     )
 
 
@@ -50,6 +43,7 @@ def _board(board: Leaderboard, index: int) -> dict[str, Any]:
         name: {repr(m): result[m] for m, result in entry.results.items()}
         for name, entry in board.entries.items()
     }
+    ordered = sorted(summaries.items(), key=lambda item: -item[1][names[0]].expected)
     return {
         "id": f"board-{index}",
         "name": board.name,
@@ -62,7 +56,7 @@ def _board(board: Leaderboard, index: int) -> dict[str, Any]:
         "winners": [
             page_table(part) if isinstance(part, Table) else part for part in winner_parts(board)
         ],
-        "leading": leading_table(sort_by_first(summaries, names), names),
+        "leading": leading_table(dict(ordered), names),
         "measures": {name: _measure(board, name) for name in names},
     }
 

@@ -60,19 +60,11 @@ def leading_table(summaries: Summaries, measures: Sequence[str]) -> dict[str, An
     return {"table": page_table(Table(frame, shown)), "copies": _copies(Table(frame, copied))}
 
 
-def sort_by_first(
-    summaries: Summaries, measures: Sequence[str]
-) -> dict[str, Mapping[str, Summary]]:
-    """Sort systems by their expected value in the first of the measures, the highest first."""
-
-    def expected(own: Mapping[str, Summary]) -> float:
-        return own[measures[0]].expected if measures and measures[0] in own else -1.0
-
-    return dict(sorted(summaries.items(), key=lambda item: -expected(item[1])))
-
-
 def _copies(table: Table) -> dict[str, list[dict[str, list[str]]]]:
-    """Return per style the table as fractions and in percent: lines before, of and after rows."""
+    """Return per style the table as fractions and in percent: lines before, of and after rows.
+
+    The page sorts the lines of rows like its table before it copies them.
+    """
 
     def split(style: str, percent: bool) -> dict[str, list[str]]:
         lines = render([table], style, percent=percent).split("\n")
@@ -80,5 +72,5 @@ def _copies(table: Table) -> dict[str, list[dict[str, list[str]]]]:
         first = last - len(table.frame)
         return {"head": lines[:first], "rows": lines[first:last], "foot": lines[last:]}
 
-    styles = ("markdown", "latex", "csv")
-    return {style: [split(style, False), split(style, True)] for style in styles}
+    styles = {"Markdown": "markdown", "LaTeX": "latex", "CSV": "csv"}
+    return {name: [split(style, False), split(style, True)] for name, style in styles.items()}

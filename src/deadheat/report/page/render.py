@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from deadheat._internal.lazy import pl
@@ -10,16 +11,15 @@ from deadheat._internal.output import utf8
 from deadheat._internal.remarks import counted, lines, note
 from deadheat.comparison import VERDICTS, Comparison
 from deadheat.engines import Progress
-from deadheat.errors import InputError
 from deadheat.evaluation import VIEW_COLUMNS, Result
 from deadheat.measures import Measure
 from deadheat.report.families import cutoff_families
 from deadheat.report.findings import describe_systems
 from deadheat.report.page.cells import PageTable, Texts, page_table, texts
 from deadheat.report.page.charts import curve_plot, height, interval_plot
-from deadheat.report.page.collection import Collection, number_repeated
+from deadheat.report.page.collection import Collection, System, number_repeated
 from deadheat.report.page.data import collection_data
-from deadheat.report.page.leading import leading_table, sort_by_first
+from deadheat.report.page.leading import leading_table
 from deadheat.report.page.shell import write_page
 from deadheat.tables import DIGITS, Column, Table
 
@@ -53,23 +53,18 @@ def render_page(
     progress
         Callback with a description, the amount of work done, and the total amount.
     """
-    if not collections:
-        raise InputError("there is no result to report")
     names = number_repeated([collection.name for collection in collections])
     static, data = [], []
     for name, collection in zip(names, collections, strict=True):
         measures = collection.measures(shown)
-        content = _static(collection, list(map(repr, measures)))
-        systems = content["order"]
-        found = collection_data(collection, systems, top, measures, progress)
+        ordered = _sort_systems(collection, repr(measures[0]))
+        content = _static(ordered, list(map(repr, measures)))
+        found = collection_data(ordered, top, measures, progress)
         static.append({**content, "name": name})
         data.append({**found, "name": name, "first": content["first"]})
-    copies = [content["leading"]["copies"] for content in static]
     return write_page(
-        "report.html",
+        "report",
         title=title,
-        styles=("page.css", "report.css"),
-        scripts=("page.js", "tables.js", "queries.js", "report.js"),
         collections=static,
         verdicts=VERDICTS,
         texts=texts,
@@ -77,21 +72,30 @@ def render_page(
         has_curves=any(content["curves"] for content in static),
         has_budget=any(content["budget"] for content in static),
         top=top,
-        data={"collections": data, "copies": copies, "digits": DIGITS},
+        data={"collections": data, "digits": DIGITS},
     )
+
+
+def _sort_systems(collection: Collection, measure: str) -> Collection:
+    """Sort systems by their expected value, the highest first and those without it last."""
+
+    def expected(system: System) -> float:
+        return system.result[measure].expected if measure in system.result else -1.0
+
+    return replace(collection, systems=sorted(collection.systems, key=expected, reverse=True))
 
 
 def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     """Return the values of the template for a collection."""
     results, comparison = collection.results, collection.comparison
-    every = sort_by_first({name: dict(result) for name, result in results.items()}, shown)
+    every = {name: dict(result) for name, result in results.items()}
     ranges = {name: own[shown[0]].range for name, own in every.items() if shown[0] in own}
     remarks = {
-        name: [
+        system.name: [
             *system.result.remarks,
             *([] if system.run is not None else [note(f"no ranked lists: {system.no_run}")]),
         ]
-        for name, system in zip(collection.names, collection.systems, strict=True)
+        for system in collection.systems
     }
     queries = len({query for result in results.values() for query in result.query_names})
     findings = (
@@ -106,14 +110,13 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
         if repr(measure) in shown
     }
     return {
-        "order": list(every),
         "first": max(ranges, key=lambda name: ranges[name]),
         "size": f"{counted(len(results), 'system')}, {counted(queries, 'query')}",
         "finding": Texts(*findings),
         "rules": list(dict.fromkeys(result.rule for result in results.values())),
         "intervals": {m: interval_plot(every, m, comparison) for m in shown},
         "leading": leading_table(every, shown),
-        "numbers": _numbers({name: results[name] for name in every}, shown),
+        "numbers": _numbers(results, shown),
         "curves": curves,
         "pairs": {m: _pairs(comparison, m) for m in shown},
         "not_compared": collection.not_compared,

@@ -5,29 +5,24 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 
 from deadheat._internal.packages import own_version, require
 
 
-def write_page(
-    template: str, *, title: str, styles: Sequence[str], scripts: Sequence[str], **content: object
-) -> str:
+def write_page(name: str, *, title: str, **content: object) -> str:
     """Write a page.
 
     Parameters
     ----------
-    template
-        The file in this folder that fills in `shell.html`.
-    styles, scripts
-        Files in this folder; they become one style sheet and one script inside the page.
+    name
+        Name of the template, style sheet and script in this folder that the page has besides
+        those of all pages.
     content
         Values of the template; texts are escaped.
     """
     jinja2 = require("jinja2", "a report page")
-    script = "\n".join(map(_file, scripts))
+    script = _file("page.js") + _file(f"{name}.js")
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -37,23 +32,15 @@ def write_page(
     )
     compact = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
     environment.policies["json.dumps_kwargs"] = compact
-    page: str = environment.get_template(template).render(
+    page: str = environment.get_template(f"{name}.html").render(
         title=title,
         version=own_version(),
-        css="\n".join(map(_file, styles)),
+        css=_file("page.css") + _file(f"{name}.css"),
         script=script,
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **content,
     )
     return re.sub("[\ud800-\udfff]", "\ufffd", page)  # UTF-8 has no lone surrogates
-
-
-def is_page(path: Path) -> bool:
-    """Return whether a file is a page that deadheat wrote."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return b'<meta name="generator" content="deadheat' in file.read(1000)
 
 
 def _file(name: str) -> str:
