@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
 import pytest
 
-from deadheat.cli import demo
 from deadheat.demo import MEASURE, recordings
 
 
@@ -37,26 +35,6 @@ def test_the_recordings_show_what_is_known_of_them():
         assert [100 * view for view in views] == pytest.approx(numbers, abs=0.006)
     assert product["native"][MEASURE].range > 0.005
     assert product["hps"][MEASURE].range == 0
-
-
-def test_the_text_of_the_demo_has_the_numbers_of_the_recordings():
-    recorded = recordings()
-    reranker, softmax = (
-        {regime: result[MEASURE] for regime, result in recorded[name].results.items()}
-        for name in ("reranker", "softmax")
-    )
-    native, hps, head, logit, fp32 = map(
-        reranker.get, ("native", "hps", "head", "head-logit", "fp32")
-    )
-    numbers = [native.oblivious, fp32.oblivious, native.worst, native.best, native.expected]
-    numbers += [logit.expected - native.expected, hps.range, head.range, logit.range]
-    numbers += [fp32.expected, logit.expected]
-    written = re.findall(r"\d+\.\d\d", demo._CONCLUSION)
-    assert written == [f"{100 * number:.2f}" for number in numbers]
-    gain = softmax["head"].expected - softmax["fp32"].expected
-    assert f"+{100 * gain:.2f}" in demo._UNTRAINED
-    assert f"{softmax['head'].queries} queries" in demo._UNTRAINED
-    assert softmax["head"].range == 0
 
 
 def test_the_demo_runs_without_torch_and_ends_with_its_conclusion(tmp_path):
