@@ -125,7 +125,7 @@ class Standing:
         column: PublishedColumn | None,
     ) -> None:
         results = [entry.results[measure] for entry in entries.values()]
-        views = rank_columns([result[measure] for result in results], VIEWS)
+        views = rank_columns([result[measure] for result in results])
         missing = PublishedColumn("", measure, *np.full((3, len(rows)), np.nan))
         published = missing if column is None else column.of(rows)
         met = np.abs(views["oblivious"] - published.values) <= published.tolerances
@@ -163,7 +163,7 @@ class Standing:
         reproduced may differ from the expected value for other reasons than ties."""
         if column is not None:
             self.comparable = np.where(met & self.known, self.official, np.nan)
-        self.outcomes = [Outcomes.of(result, measure) for result in results]
+        self.outcomes = [Outcomes(result, measure) for result in results]
         """The distribution of the value of each run under random tie-breaking."""
         places = np.where(np.less(rows, 0), np.inf, rows)
         order = np.lexsort((-views["expected"], places, -self.official))
