@@ -27,7 +27,6 @@ from deadheat.cli.output import Output, output_options, print_line, print_warnin
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import (
     Leaderboard,
-    RunsLike,
     find_runs,
     leaderboard,
     leaderboards,
@@ -167,14 +166,11 @@ def command(
         sys.exit(1)
 
 
-def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:
+def _name_runs(words: Sequence[str], *without: str | None) -> dict[str, RunLike]:
     """Return runs under their given names; runs without a name get that of their file."""
     runs = split_names(words)
     named: dict[str, RunLike] = {r.label: r.path for r in runs if r.label is not None}
-    found = [run.path for run in runs if run.label is None]
-    if not named:
-        return found
-    return named | find_runs(found, without)
+    return named | find_runs([run.path for run in runs if run.label is None], without)
 
 
 def _columns(words: Sequence[str]) -> dict[str, str | None]:

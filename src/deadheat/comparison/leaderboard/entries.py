@@ -17,7 +17,7 @@ from deadheat._internal.threads import share_work
 from deadheat.diagnosis import find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, cut_lists, result_of_counted, run_parts, together
+from deadheat.evaluation import Result, result_of_counted, run_parts, together
 from deadheat.formats import Judgements, Run, RunLike, is_folder, read_run, run_folder
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
@@ -27,8 +27,8 @@ ApplyToRuns = Callable[..., tuple[dict[str, Any], dict[str, str]]]
 """`apply_to_runs` with workers, progress and engine given."""
 _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as Parquet: )""")
 """Start of the part of a message that quotes a file, or another library's message about it."""
-_MANY = 2_000_000
-"""If a run in parts has more distinct scores than this, no grid is searched, to limit memory."""
+_MANY = 1 << 24
+"""If a run has more distinct scores than this, no grid is searched, to limit memory."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,8 @@ class Entry:
 
     results: Mapping[Measure, Result]
     """Per measure: the result under the setting of that measure."""
-    cut: Mapping[Measure, int]
-    """Per measure: number of lists that were cut inside a tie group that can change its digits."""
     grid: str
-    """The number grid of the scores. If a run in parts has too many distinct scores, their type."""
+    """The number grid of the scores. If a run has too many distinct scores, their type."""
 
 
 def evaluate_entry(
@@ -50,24 +48,24 @@ def evaluate_entry(
     asked = {s: [m for m in settings if settings[m] == s] for s in settings.values()}
     counted: dict[EvalSettings, list[Counted]] = {setting: [] for setting in asked}
     with_ranks = any(setting.needs_ranks for setting in asked)
-    for n_parts, (own, run) in enumerate(read_parts(source, judgements, with_ranks=with_ranks), 1):
+    scores = None
+    for own, run in read_parts(source, judgements, with_ranks=with_ranks):
         for setting, measures in asked.items():
             with_judged = any(measure.needs_judged for measure in measures)
             counted[setting].append(count_groups(own, run, setting, with_judged=with_judged))
-        if n_parts == 1:
+        if scores is None:
             scores = np.unique(run.scores)
         elif len(scores) <= _MANY:
             scores = np.union1d(scores, run.scores)
-    too_many = n_parts > 1 and len(scores) > _MANY
-    grid = f"fp{8 * scores.itemsize}" if too_many else find_grid(scores).name
+    assert scores is not None  # a run has at least one part
+    few = len(scores) <= _MANY
+    grid = find_grid(scores).name if few else f"fp{8 * scores.itemsize}"
     results: dict[Measure, Result] = {}
-    cut: dict[Measure, int] = {}
     for setting, measures in asked.items():
         whole = together(counted[setting])
         result = result_of_counted(whole, judgements, run.source, measures, setting)
         results |= dict.fromkeys(measures, result)
-        cut |= {measure: int(cut_lists(whole.groups, measure).sum()) for measure in measures}
-    return Entry(results, cut, grid)
+    return Entry(results, grid)
 
 
 def read_parts(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings
 from deadheat.comparison.leaderboard.board import Leaderboard
 from deadheat.comparison.leaderboard.entries import apply_to_runs, evaluate_entry
@@ -28,8 +29,8 @@ from deadheat.comparison.leaderboard.rules import (
 from deadheat.comparison.leaderboard.sources import (
     PathLike,
     RunsLike,
+    find_runs,
     read_manifest,
-    run_sources,
 )
 from deadheat.comparison.leaderboard.standings import COLUMNS, Standing
 from deadheat.engines import Engine, Progress
@@ -116,9 +117,11 @@ def leaderboard(
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise InputError(f"workers must be a whole number from 1, not {workers!r}")
-    sources = run_sources(runs, without=(qrels, published))
+    if workers is not None:
+        check_number("workers", workers, least=1)
+    sources = find_runs(runs, without=(qrels, published))
+    if not sources:
+        raise InputError("no runs were given; give files, folders or patterns such as 'runs/*.xz'")
     judgements = read_qrels(qrels)
     board = PublishedBoard(judgements.source, [], [], {})
     rows: dict[str, int] = {}

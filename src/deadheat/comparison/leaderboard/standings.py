@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -23,9 +24,10 @@ from deadheat.comparison.statistics import (
     rank_intervals,
     sign,
 )
-from deadheat.evaluation import VIEWS, Floats
+from deadheat.evaluation import VIEWS, Floats, cut_lists
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
+from deadheat.ties import TieGroups
 
 COLUMNS = {
     *("measure", "run", "published", "unit", "reproduced", "published_rank", *VIEWS),
@@ -126,11 +128,12 @@ class Standing:
     ) -> None:
         results = [entry.results[measure] for entry in entries.values()]
         views = rank_columns([result[measure] for result in results])
+        groups = [cast(TieGroups, result.groups) for result in results]
         missing = PublishedColumn("", measure, *np.full((3, len(rows)), np.nan))
         published = missing if column is None else column.of(rows)
         met = np.abs(views["oblivious"] - published.values) <= published.tolerances
         columns = {
-            "measure": [repr(measure)] * len(entries),
+            "measure": repr(measure),
             "run": list(entries),
             **words,
             "published": published.values,
@@ -138,7 +141,7 @@ class Standing:
             "reproduced": met,
             "published_rank": published.ranks,
             **views,
-            "cut_lists": [entry.cut[measure] for entry in entries.values()],
+            "cut_lists": [int(cut_lists(own, measure).sum()) for own in groups],
             "grid": [entry.grid for entry in entries.values()],
             "queries": [len(result.query_ids) for result in results],
         }
