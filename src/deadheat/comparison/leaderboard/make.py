@@ -140,8 +140,7 @@ def leaderboard(
     apply = partial(apply_to_runs, workers=workers, progress=progress, engine=engine)
     rules: list[FoundRule] = []
     failures: dict[str, str] = {}
-    searched = set(options) <= {"nan"}
-    if published is not None and searched:
+    if published is not None and set(options) <= {"nan"}:
         rules, failures = find_rules(board, rows, asked, sources, judgements, apply)
         settings = choose_settings(rules, asked)
         named = {column.name: column for column in board.columns}
@@ -170,7 +169,7 @@ def leaderboard(
     may_be_missing = ("published", "met", "reversed", "decision_errors")
     types = dict.fromkeys(may_be_missing, pl.Int64) | {"official": pl.String}
     for standing in standings:
-        remarks += standing.unmet_remarks(settings[standing.measure], searched=searched)
+        remarks += standing.describe_missed(settings[standing.measure])
     return Leaderboard(
         name=name or Path(board.source).name,
         rows=pl.concat(standing.rows for standing in standings),

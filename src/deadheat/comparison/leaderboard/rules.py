@@ -7,7 +7,7 @@ for all variants of a measure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -63,24 +63,24 @@ class FoundRule:
         return [a for a in ASPECTS if len({getattr(s, a) for s in self.candidates}) > 1]
 
     def __str__(self) -> str:
+        numbers, used = f"{self.met} of {self.of}", describe(self.setting)
         if not self.known:
             return (
-                f"{self.column}: definition unknown, no rule meets more than {self.met} of "
-                f"{self.of} numbers; evaluated here as {self.measure}, {describe(self.setting)}"
+                f"{self.column}: definition unknown, no rule meets more than {numbers} numbers; "
+                f"evaluated here as {self.measure}, {used}"
             )
-        undetermined = self.undetermined
-        determined = describe(self.setting, (a for a in ASPECTS if a not in undetermined))
-        rule = f"{self.measure}, {determined}" if determined else f"{self.measure}"
-        text = f"{self.column}: {self.met} of {self.of} met with {rule}"
+        undetermined = {aspect: ASPECTS[aspect] for aspect in self.undetermined}
+        words = _aspect_words(self.setting).items()
+        rule = [repr(self.measure), *(word for aspect, word in words if aspect not in undetermined)]
+        text = f"{self.column}: {numbers} met with {', '.join(rule)}"
         if not undetermined:
             return text
-        words = {aspect: ASPECTS[aspect] for aspect in undetermined}
         orders = list(dict.fromkeys(setting.tie_order for setting in self.candidates))
         if len(orders) == 2:
-            words["tie_break"] += f" ({orders[0]} or {orders[1]})"
+            undetermined["tie_break"] += f" ({orders[0]} or {orders[1]})"
         return (
-            f"{text}; {' and '.join(words.values())} not determined by these numbers "
-            f"({len(self.candidates)} settings agree); used here: {describe(self.setting)}"
+            f"{text}; {' and '.join(undetermined.values())} not determined by these numbers "
+            f"({len(self.candidates)} settings agree); used here: {used}"
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -105,19 +105,22 @@ def is_known(met: int, of: int) -> bool:
     return 2 * met > of
 
 
-def describe(settings: EvalSettings, aspects: Iterable[str] = ASPECTS) -> str:
-    """Describe settings, or the given aspects of them, in words.
+def describe(settings: EvalSettings) -> str:
+    """Describe settings in words."""
+    return ", ".join(_aspect_words(settings).values())
 
-    The choice of queries is left out if it is the default.
-    """
+
+def _aspect_words(settings: EvalSettings) -> dict[str, str]:
+    """Return words for each of `ASPECTS`; the default choice of queries needs none."""
     dtype = settings.score_dtype
     names = {format: word for word, format in SCORE_PRECISIONS.items()}
     words = {
         "score_dtype": f"{names[dtype]} scores" if dtype else "scores as given",
         "tie_break": f"ties {settings.in_tie_order}",
-        "queries": "" if settings.queries == "judged" else f"queries={settings.queries!r}",
     }
-    return ", ".join(words[name] for name in aspects if words[name])
+    if settings.queries != "judged":
+        words["queries"] = f"queries={settings.queries!r}"
+    return words
 
 
 def find_rules(
@@ -197,9 +200,9 @@ def describe_conflicts(rules: Sequence[FoundRule]) -> list[Remark]:
             remarks.append(warning(f"the columns {both}: the second is ignored"))
     known = [rule for rule in rules if rule.known]
     if known and not set.intersection(*(set(rule.candidates) for rule in known)):
-        columns: dict[EvalSettings, list[str]] = {}
+        columns: dict[str, list[str]] = {}
         for rule in known:
-            columns.setdefault(rule.setting, []).append(rule.column)
+            columns.setdefault(describe(rule.setting), []).append(rule.column)
         needs = "; ".join(f"{', '.join(own)}: {setting}" for setting, own in columns.items())
         different = f"so the board describes {len(columns)} different rankings"
         remarks.append(note(f"no rule serves all columns, {different}; {needs}"))

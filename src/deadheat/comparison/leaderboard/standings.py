@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from deadheat.comparison.statistics import (
     keeps_order,
     rank_columns,
     rank_intervals,
+    ranks,
     sign,
 )
 from deadheat.evaluation import VIEWS, Floats, cut_lists
@@ -173,20 +175,12 @@ class Standing:
         self.rows = self.runs[order.tolist()]
         """The rows of the runs in the official order."""
 
-    def unmet_remarks(self, setting: EvalSettings, *, searched: bool) -> list[Remark]:
-        """Return warnings about published numbers that are not reproduced, and the consequence.
-
-        Parameters
-        ----------
-        searched
-            Whether `setting` is the result of a search for the setting that reproduces most
-            numbers.
-        """
+    def describe_missed(self, setting: EvalSettings) -> list[Remark]:
+        """Return a warning about published numbers that are not reproduced, if there are any."""
         missed = self.runs.filter(pl.col("reproduced").not_())
         if self.column is None or missed.is_empty():
             return []
         gap = (missed["oblivious"] - missed["published"]).abs().max()
-        tried = "no rule that was tried meets more" if searched else "as given, no rule was tried"
         if self.known:
             runs = some(missed["run"].to_list())
             so = f"these runs take no part in reversed pairs, errors and τ: {runs}"
@@ -194,8 +188,8 @@ class Standing:
             so = "their definition is unknown, and nothing is said about their published order"
         text = (
             f"{self.column.name}: {len(missed)} of {self.runs['published'].count()} published "
-            f"numbers are not met by {self.measure}, {describe(setting)} ({tried}; the largest gap "
-            f"is {gap:.4f}); {so}"
+            f"numbers are not met by {self.measure}, {describe(setting)} (the largest gap is "
+            f"{gap:.4f}); {so}"
         )
         return [warning(text)]
 
@@ -209,23 +203,19 @@ class Standing:
 
         If the definition of the published values is unknown, their order may have other causes
         than ties: ``reversed``, ``decision_errors`` and the τ of the official order are None.
-        ``oblivious_reversed`` and ``oblivious_errors`` are the same counts for the oblivious
-        values, which are always computed here. Kendall's τ-b compares the official order with the
-        orders by expected, best and worst values. With a published board, it uses only runs whose
-        numbers are reproduced.
+        Kendall's τ-b compares the official order with the orders by expected, best and worst
+        values. With a published board, it uses only runs whose numbers are reproduced.
         """
-        expected, oblivious = self.views["expected"], self.views["oblivious"]
-        comparable = self.comparable
+        expected, comparable = self.views["expected"], self.comparable
         i, j = np.triu_indices(len(expected), 1)
         order = sign(expected[i] - expected[j])
-        systems = [self.outcomes[n] for n in i], [self.outcomes[n] for n in j]
-        odds = [duel(a, b, alpha, close=CLOSE) for a, b in zip(*systems, strict=True)]
+        odds = [duel(a, b, alpha, close=CLOSE) for a, b in combinations(self.outcomes, 2)]
         kept = [keeps_order(*pair, alpha) for pair in zip(order, odds, strict=True)]
         decided = np.array(kept, np.bool_)
         is_reversed = order * np.nan_to_num(comparable[i] - comparable[j]) < -TOLERANCE
-        oblivious_reversed = order * sign(oblivious[i] - oblivious[j]) < 0
-        wrong = is_reversed & decided
+        wrong = np.where(order < 0, (i, j), (j, i)).T[is_reversed & decided]
         names, official, means = self.runs["run"], self.official.tolist(), expected.tolist()
+        official_ranks, is_published = ranks(self.official).tolist(), self.column is not None
         errors = [
             DecisionError(
                 repr(self.measure),
@@ -233,12 +223,11 @@ class Standing:
                 names[below],
                 (official[above], official[below]),
                 (means[above], means[below]),
-                1 + sum(value > official[above] + TOLERANCE for value in official),
-                self.column is not None,
+                official_ranks[above],
+                is_published,
             )
-            for above, below in np.where(order < 0, (i, j), (j, i)).T[wrong].tolist()
+            for above, below in wrong.tolist()
         ]
-        is_published = self.column is not None
         used, width = ~np.isnan(comparable), self.views["range"]
         facts: dict[str, object] = {
             "measure": repr(self.measure),
@@ -252,8 +241,6 @@ class Standing:
             "overlapping": sum(each.method != "certain" for each in odds),
             "undecided": int((~decided).sum()),
             "decision_errors": len(errors) if self.known else None,
-            "oblivious_reversed": int(oblivious_reversed.sum()),
-            "oblivious_errors": int((oblivious_reversed & decided).sum()),
             **{
                 f"tau_official_{view}": _kendall_tau(comparable[used], self.views[view][used])
                 for view in ("expected", "best", "worst")

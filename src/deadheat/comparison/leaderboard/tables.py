@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import counted, some
@@ -89,19 +89,8 @@ def summary_table(board: Leaderboard) -> Table:
     """Return a table of the runs and pairs that ties affect, a row per measure."""
     runs, pairs = len(board.entries), board.summary["pairs"][0]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
-    notes += map(_note_unknown, board.unknown_definitions)
     title = f"Effect of ties on the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
     return Table(board.summary, SUMMARY, title, notes)
-
-
-def _note_unknown(row: dict[str, Any]) -> str:
-    """Return a note on the missing values of a summary row, with the oblivious counts instead."""
-    return (
-        f"{row['measure']}: the definition of the published numbers is unknown ({row['met']} of "
-        f"{row['published']} met), so nothing is said about their order; in the order of the "
-        f"oblivious values, {row['oblivious_reversed']:,} pairs are reversed, "
-        f"{row['oblivious_errors']:,} of them errors"
-    )
 
 
 def error_lines(board: Leaderboard, most: int = 5) -> list[str]:
