@@ -7,7 +7,7 @@ for all variants of a measure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -15,10 +15,11 @@ from itertools import product
 import numpy as np
 
 from deadheat._internal.remarks import Remark, note, warning
-from deadheat.comparison.leaderboard.entries import ApplyToRuns, read_parts
+from deadheat.comparison.leaderboard.entries import ApplyToRuns
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
-from deadheat.evaluation import views_of
-from deadheat.formats import Judgements, RunLike
+from deadheat.errors import InputError
+from deadheat.evaluation import run_parts, views_of
+from deadheat.formats import Judgements, Run, RunLike, is_folder, read_run, run_folder
 from deadheat.measures import Measure
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
 from deadheat.ties import Floats, MatchReport, build_groups, match_lists, prepare_scores
@@ -250,7 +251,7 @@ def _find_means(
     """
     with_judged = any(measure.needs_judged for measure in measures)
     report, is_listed, parts = MatchReport(), [], []
-    for own, run in read_parts(source, judgements, with_ranks=True):
+    for own, run in _read_parts(source, judgements):
         lists, found = match_lists(own, run, queries="all", with_judged=with_judged)
         report += found
         is_listed += [query in run.query_index for query in lists.query_ids]
@@ -272,6 +273,18 @@ def _find_means(
     }
     means = [values.compress(counted[policy], axis=-1).mean(axis=-1) for policy in QUERY_POLICIES]
     return np.stack(means, axis=2).reshape(-1, len(measures))
+
+
+def _read_parts(source: RunLike, judgements: Judgements) -> Iterator[tuple[Judgements, Run]]:
+    """Read a run with its ranks, if it has any; yield it in parts that fit in memory."""
+    if is_folder(source):
+        yield from run_parts(judgements, run_folder(source))
+        return
+    try:
+        run = read_run(source, with_ranks=True)
+    except InputError:
+        run = read_run(source)
+    yield judgements, run
 
 
 def _choose_rules(
