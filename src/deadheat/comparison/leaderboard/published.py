@@ -109,16 +109,12 @@ def read_published(
             raise InputError(f"{source}: there is no column {heading!r}; use one of {has}")
     names = _check_names(source, names_in, frame[names_in].to_list())
     measured, words = [], {}
-    for heading in frame.drop(names_in).columns:
+    dropped = [heading for heading, measure in given.items() if measure is None]
+    for heading in frame.drop({names_in, *dropped}).columns:
         texts = frame[heading].to_list()
-        measure = given.get(heading)
-        if heading not in given:
-            with contextlib.suppress(InputError):  # a heading that names no measure
-                measure = parse_measure(heading)
+        measure = given.get(heading) or _measure_named(heading)
         if measure is not None:
             measured.append(_read_column(source, heading, measure, names, texts))
-        elif heading in given:
-            continue
         elif not _are_numbers(texts):
             words[heading] = texts
         elif heading.strip().lower() not in NOT_MEASURES:
@@ -173,6 +169,14 @@ def _check_names(source: str, heading: str, texts: Sequence[str | None]) -> list
                 "each run needs a unique name"
             )
     return names
+
+
+def _measure_named(heading: str) -> Measure | None:
+    """Return the measure that a heading names, if it names one."""
+    try:
+        return parse_measure(heading)
+    except InputError:
+        return None
 
 
 def _are_numbers(texts: Iterable[str | None]) -> bool:
@@ -231,26 +235,25 @@ def match_runs(
         A dict from the run's name to its row in the board, and remarks on runs that are only in
         the board or only among the files.
     """
-    rows: dict[str, int] = {}
+    places = {name: row for row, name in enumerate(board.names)}
+    matched: dict[int, str] = {}
     for name, run in runs.items():
-        row = next((board.names.index(n) for n in _board_names(name, run) if n in board.names), -1)
-        for other, taken in rows.items():
-            if taken == row:
-                raise InputError(
-                    f"{name} and {other} both match the row {board.names[row]!r} of "
-                    f"{board.source}; leave one of them out, or give runs as {{name: run}}"
-                )
-        if row >= 0:
-            rows[name] = row
-    if not rows:
+        row = next((places[other] for other in _board_names(name, run) if other in places), None)
+        if row is not None and matched.setdefault(row, name) != name:
+            raise InputError(
+                f"{name} and {matched[row]} both match the row {board.names[row]!r} of "
+                f"{board.source}; leave one of them out, or give runs as {{name: run}}"
+            )
+    if not matched:
         raise InputError(
             f"no run is in {board.source}: the first run is called {next(iter(runs))!r}, the "
             f"first name of the board is {board.names[0]!r}; use the same names"
         )
+    rows = {name: row for row, name in matched.items()}
     remarks = []
     if left := [name for name in runs if name not in rows]:
         remarks.append(warning(f"{counted(len(left), 'run')} not in the board: {some(left)}"))
-    if left := [name for row, name in enumerate(board.names) if row not in rows.values()]:
+    if left := [name for name, row in places.items() if row not in matched]:
         text = f"{counted(len(left), 'run')} of the board without a run file: {some(left)}"
         remarks.append(warning(text))
     return rows, remarks
