@@ -19,6 +19,7 @@ from deadheat.comparison.leaderboard.published import (
     PublishedLike,
     match_runs,
     read_published,
+    select_rows,
 )
 from deadheat.comparison.leaderboard.rules import (
     FoundRule,
@@ -123,17 +124,17 @@ def leaderboard(
     if not sources:
         raise InputError("no runs were given; give files, folders or patterns such as 'runs/*.xz'")
     judgements = read_qrels(qrels)
-    board = PublishedBoard(judgements.source, [], [], {})
+    board = PublishedBoard(judgements.source, [], [], pl.DataFrame())
     rows: dict[str, int] = {}
     remarks: list[Remark] = []
     if published is not None:
         board = read_published(published, columns, name_column)
         rows, remarks = match_runs(board, sources)
-    words = {f"{x} (board)" if x in COLUMNS else x: own for x, own in board.words.items()}
-    if group is not None and group not in words:
+    words = board.words.rename(lambda name: f"{name} (board)" if name in COLUMNS else name)
+    if group is not None and group not in words.columns:
         raise InputError(
             f"the published board has no column of words {group!r}; columns of words: "
-            f"{', '.join(map(repr, words)) or 'none'}"
+            f"{', '.join(map(repr, words.columns)) or 'none'}"
         )
     asked = None if measures is None else parse_measures(measures)
     given = EvalSettings.from_options(options)
@@ -162,8 +163,8 @@ def leaderboard(
     if not entries:
         first, why = next(iter(failures.items()))
         raise InputError(f"no run could be evaluated; {first}: {why}")
-    listed = [rows.get(name, -1) for name in entries]
-    own_words = {name: [[*texts, None][row] for row in listed] for name, texts in words.items()}
+    listed = [rows.get(name) for name in entries]
+    own_words = select_rows(words, listed)
     standings = [Standing(m, entries, listed, own_words, numbers.get(m)) for m in settings]
     facts, errors = zip(*(standing.summarise(alpha) for standing in standings), strict=True)
     may_be_missing = ("published", "met", "reversed", "decision_errors")

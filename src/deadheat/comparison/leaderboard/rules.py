@@ -16,7 +16,12 @@ import numpy as np
 
 from deadheat._internal.remarks import Remark, note, warning
 from deadheat.comparison.leaderboard.entries import ApplyToRuns
-from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
+from deadheat.comparison.leaderboard.published import (
+    PublishedBoard,
+    PublishedColumn,
+    is_met,
+    select_rows,
+)
 from deadheat.errors import InputError
 from deadheat.evaluation import run_parts, views_of
 from deadheat.formats import Judgements, Run, RunLike, is_folder, read_run, run_folder
@@ -167,7 +172,11 @@ def find_rules(
             break
         listed = {name: listed[name] for name in found}
         means = {n: np.vstack([means[n], x]) if n in means else x for n, x in found.items()}
-        aligned = {c.of([rows[name] for name in means]): own for c, own in readings.items()}
+        listed_rows = [rows[name] for name in means]
+        aligned = {
+            replace(column, numbers=select_rows(column.numbers, listed_rows)): own
+            for column, own in readings.items()
+        }
         rules = _choose_rules(aligned, settings, measures, np.array(list(means.values())))
         if all(rule.met == rule.of for rule in rules):
             break
@@ -311,11 +320,11 @@ def _choose_rules(
     found = []
     n_columns = np.zeros(len(settings), np.int64)
     for column, variants_of in readings.items():
-        gaps = means[:, :, [measures.index(measure) for measure in variants_of]]
-        gaps = np.abs(gaps - column.values[:, None, None])
-        met = (gaps <= column.tolerances[:, None, None]).sum(axis=0)
+        own_means = means[:, :, [measures.index(measure) for measure in variants_of]]
+        published, unit = column.numbers.select("published", "unit").to_numpy().T[:, :, None, None]
+        met = is_met(own_means, published, unit).sum(axis=0)
         best = met.max(axis=1) == met.max()
-        if of := int(np.isfinite(column.values).sum()):
+        if of := column.numbers["published"].count():
             found.append((column, variants_of, of, met, best))
         if is_known(met.max(), of):
             n_columns += best

@@ -12,7 +12,7 @@ import numpy as np
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, some, warning
 from deadheat.comparison.leaderboard.entries import Entry
-from deadheat.comparison.leaderboard.published import PublishedColumn
+from deadheat.comparison.leaderboard.published import PublishedColumn, is_met, select_rows
 from deadheat.comparison.leaderboard.rules import describe, is_known
 from deadheat.comparison.statistics import (
     CLOSE,
@@ -31,11 +31,12 @@ from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 from deadheat.ties import TieGroups
 
-COLUMNS = {
+COLUMNS = (
     *("measure", "run", "published", "unit", "reproduced", "published_rank", *VIEWS),
     *("rank", "best_rank", "worst_rank", "cut_lists", "grid", "queries"),
-}
+)
 """The columns of `Leaderboard.rows`, without the columns of words."""
+
 MOVED = (0.0, 0.001, 0.01)
 """Ranges above which a run is counted as moved by its ties."""
 
@@ -113,7 +114,7 @@ class Standing:
     Parameters
     ----------
     rows
-        Per run: its row in the published board, −1 if there is none.
+        Per run: its row in the published board; None if there is none.
     words
         Columns of words of the board, in the order of the runs.
     column
@@ -124,44 +125,41 @@ class Standing:
         self,
         measure: Measure,
         entries: Mapping[str, Entry],
-        rows: Sequence[int],
-        words: Mapping[str, Sequence[str | None]],
+        rows: Sequence[int | None],
+        words: pl.DataFrame,
         column: PublishedColumn | None,
     ) -> None:
         results = [entry.results[measure] for entry in entries.values()]
         views = rank_columns([result[measure] for result in results])
         groups = [cast(TieGroups, result.groups) for result in results]
-        missing = PublishedColumn("", measure, *np.full((3, len(rows)), np.nan))
-        published = missing if column is None else column.of(rows)
-        met = np.abs(views["oblivious"] - published.values) <= published.tolerances
+        types = {"published": pl.Float64, "unit": pl.Float64, "published_rank": pl.Int64}
+        numbers: dict[str, pl.Series | None] = dict.fromkeys(types)
+        if column is not None:
+            numbers = {**select_rows(column.numbers, rows).to_dict()}
         columns = {
             "measure": repr(measure),
             "run": list(entries),
-            **words,
-            "published": published.values,
-            "unit": published.units,
-            "reproduced": met,
-            "published_rank": published.ranks,
+            **words.to_dict(),
+            **numbers,
             **views,
             "cut_lists": [int(cut_lists(own, measure).sum()) for own in groups],
             "grid": [entry.grid for entry in entries.values()],
             "queries": [len(result.query_ids) for result in results],
         }
-        types = dict.fromkeys(words, pl.String)
         self.measure = measure
         self.column = column
         self.views = views
-        stated = pl.when(pl.col("published").is_not_null())
         self.runs = (
             pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
-            .with_columns(stated.then(pl.col("reproduced", "published_rank")))
-            .cast({"published_rank": pl.Int64})
+            .with_columns(reproduced=is_met(*map(pl.col, ("oblivious", "published", "unit"))))
+            .select(*COLUMNS[:2], *words.columns, *COLUMNS[2:])
         )
         """A row per run: the columns of `Leaderboard.rows`."""
+        met = self.runs["reproduced"].fill_null(False).to_numpy()
         self.known = column is None or is_known(int(met.sum()), self.runs["published"].count())
         """Whether the definition of the published values is known: more than half of them are
         reproduced."""
-        self.official: Floats = views["oblivious"] if column is None else published.values
+        self.official = self.runs["oblivious" if column is None else "published"].to_numpy()
         """The official values: the published ones, NaN if missing; else the oblivious values."""
         self.comparable = self.official
         """The official values that deadheat reproduces; NaN for others. A value that is not
@@ -170,7 +168,7 @@ class Standing:
             self.comparable = np.where(met & self.known, self.official, np.nan)
         self.outcomes = [Outcomes(result, measure) for result in results]
         """The distribution of the value of each run under random tie-breaking."""
-        places = np.where(np.less(rows, 0), np.inf, rows)
+        places = np.array([np.inf if row is None else row for row in rows])
         order = np.lexsort((-views["expected"], places, -self.official))
         self.rows = self.runs[order.tolist()]
         """The rows of the runs in the official order."""
