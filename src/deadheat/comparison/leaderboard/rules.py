@@ -31,8 +31,8 @@ from deadheat.ties import Floats, MatchReport, build_groups, match_lists, prepar
 
 ORDERS = ("input", "id_desc", "id_asc", "rank")
 """Tie rules to try, the default first; pytrec_eval's rule is id_desc on float32 scores."""
-PRECISIONS = ((None, "float32"), ("fp16", "bf16"))
-"""Score precisions to try; the second pair only if the first does not reproduce all numbers."""
+PRECISIONS = (None, "float32", "fp16", "bf16")
+"""Score precisions to try; the last two only if the first two do not reproduce all numbers."""
 PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
 """Values of RBP's p to try if a heading does not name one."""
 ASPECTS = {"score_dtype": "score precision", "tie_break": "tie order", "queries": "queries"}
@@ -159,25 +159,16 @@ def find_rules(
     measures = list(dict.fromkeys(measure for own in readings.values() for measure in own))
     listed = {name: run for name, run in runs.items() if name in rows}
     rules: list[FoundRule] = []
-    failures: dict[str, str] = {}
-    settings: list[EvalSettings] = []
-    means: dict[str, Floats] = {}
-    for precisions in PRECISIONS:
-        choices = list(product(precisions, ORDERS, QUERY_POLICIES))
-        settings += [EvalSettings(o, queries=q, score_dtype=p) for p, o, q in choices]
+    for precisions in (PRECISIONS[:2], PRECISIONS):
+        choices = product(precisions, ORDERS, QUERY_POLICIES)
+        settings = [EvalSettings(o, queries=q, score_dtype=p) for p, o, q in choices]
         find = partial(_find_means, judgements=judgements, measures=measures, precisions=precisions)
-        found, failed = apply_to_runs(find, listed, "finding the rule")
-        failures |= failed
-        if not found:
+        means, failures = apply_to_runs(find, listed, "finding the rule")
+        if not means:
             break
-        listed = {name: listed[name] for name in found}
-        means = {n: np.vstack([means[n], x]) if n in means else x for n, x in found.items()}
-        listed_rows = [rows[name] for name in means]
-        aligned = {
-            replace(column, numbers=select_rows(column.numbers, listed_rows)): own
-            for column, own in readings.items()
-        }
-        rules = _choose_rules(aligned, settings, measures, np.array(list(means.values())))
+        own_rows = [rows[name] for name in means]
+        stacked = np.array(list(means.values()))
+        rules = _choose_rules(readings, own_rows, settings, measures, stacked)
         if all(rule.met == rule.of for rule in rules):
             break
     return rules, failures
@@ -203,10 +194,10 @@ def choose_settings(
 def describe_conflicts(rules: Sequence[FoundRule]) -> list[Remark]:
     """Describe columns of the same measure, and columns that no common setting fits."""
     remarks = []
-    first: dict[Measure, FoundRule] = {}
+    first: dict[Measure, str] = {}
     for rule in rules:
-        if first.setdefault(rule.measure, rule) is not rule:
-            both = f"{first[rule.measure].column} and {rule.column} are both {rule.measure}"
+        if (column := first.setdefault(rule.measure, rule.column)) != rule.column:
+            both = f"{column} and {rule.column} are both {rule.measure}"
             remarks.append(warning(f"the columns {both}: the second is ignored"))
     known = [rule for rule in rules if rule.known]
     if known and not set.intersection(*(set(rule.candidates) for rule in known)):
@@ -298,6 +289,7 @@ def _read_parts(source: RunLike, judgements: Judgements) -> Iterator[tuple[Judge
 
 def _choose_rules(
     readings: Mapping[PublishedColumn, Sequence[Measure]],
+    rows: Sequence[int],
     settings: Sequence[EvalSettings],
     measures: Sequence[Measure],
     means: Floats,
@@ -311,7 +303,9 @@ def _choose_rules(
     Parameters
     ----------
     readings
-        The variants of the measure of each column; the numbers of a column are those of the runs.
+        The variants of the measure of each column.
+    rows
+        Per run: its row in the board.
     means
         Per run: its means, a row per setting, a column per measure.
     """
@@ -321,10 +315,11 @@ def _choose_rules(
     n_columns = np.zeros(len(settings), np.int64)
     for column, variants_of in readings.items():
         own_means = means[:, :, [measures.index(measure) for measure in variants_of]]
-        published, unit = column.numbers.select("published", "unit").to_numpy().T[:, :, None, None]
+        numbers = select_rows(column.numbers, rows)
+        published, unit = numbers.select("published", "unit").to_numpy().T[:, :, None, None]
         met = is_met(own_means, published, unit).sum(axis=0)
         best = met.max(axis=1) == met.max()
-        if of := column.numbers["published"].count():
+        if of := numbers["published"].count():
             found.append((column, variants_of, of, met, best))
         if is_known(met.max(), of):
             n_columns += best
