@@ -310,7 +310,7 @@ def test_columns_that_need_different_rules_are_told(folder, judgements, runs):
     board = quiet(dh.leaderboard)("qrels", "runs", published="board.csv")
     assert [rule.setting.tie_break for rule in board.rules] == ["id_desc", "id_asc"]
     assert board.rows["reproduced"].all()
-    said = "no rule serves all columns, so the board describes 2 different rankings; ndcg@5: "
+    said = "no rule fits all columns, so the board describes 2 different rankings; ndcg@5: "
     assert any(note.startswith(said) for note in board.notes)
     assert "MAP: oblivious: ties by ascending document ids" in board.notes
 

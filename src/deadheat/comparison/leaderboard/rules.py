@@ -105,8 +105,8 @@ class FoundRule:
 def is_known(met: int, of: int) -> bool:
     """Return whether the definition is known: a rule reproduces more than half of the numbers.
 
-    If a few of many numbers are not reproduced, they may be mistakes. If most are not reproduced,
-    the others may match by chance: the evaluator probably computed something else.
+    If few numbers are not reproduced, they may be mistakes. If most are not reproduced, the others
+    may match by chance: the evaluator probably computed something else.
     """
     return 2 * met > of
 
@@ -206,7 +206,7 @@ def describe_conflicts(rules: Sequence[FoundRule]) -> list[Remark]:
             columns.setdefault(describe(rule.setting), []).append(rule.column)
         needs = "; ".join(f"{', '.join(own)}: {setting}" for setting, own in columns.items())
         different = f"so the board describes {len(columns)} different rankings"
-        remarks.append(note(f"no rule serves all columns, {different}; {needs}"))
+        remarks.append(note(f"no rule fits all columns, {different}; {needs}"))
     return remarks
 
 

@@ -89,16 +89,16 @@ class Winner:
     group: str | None
     """Name of the group; None for the whole board."""
     official: list[str]
-    """First runs by published value, or by oblivious value without a board; runs with equal values
-    share the place. Empty if the published value of the first run is not reproduced."""
+    """First runs by published value, or by oblivious value without a board. Runs with equal values
+    are all first. Empty if the published value of a first run is not reproduced."""
     expected: str
-    """First runs by expected value."""
+    """First run by expected value."""
     probability: float
     """Probability that the expected winner comes first under random tie-breaking."""
     method: str
     """One of `deadheat.comparison.METHODS`."""
     contenders: dict[str, float]
-    """Other runs that some tie order puts first, with the probability of that."""
+    """Runs that some tie order puts first, and the probability of each to come first."""
     error: float = 0.0
     """Largest distance of these probabilities from the true ones."""
 
@@ -181,9 +181,9 @@ class Standing:
         gap = (missed["oblivious"] - missed["published"]).abs().max()
         if self.known:
             runs = some(missed["run"].to_list())
-            so = f"these runs take no part in reversed pairs, errors and τ: {runs}"
+            so = f"left out of reversed pairs, errors and τ: {runs}"
         else:
-            so = "their definition is unknown, and nothing is said about their published order"
+            so = "their definition is unknown, so their published order is not compared"
         text = (
             f"{self.column.name}: {len(missed)} of {self.runs['published'].count()} published "
             f"numbers are not met by {self.measure}, {describe(setting)} (the largest gap is "

@@ -20,7 +20,7 @@ SUMMARY = (
     Column("range_above_0", "count", title="range > 0"),
     Column("range_above_0.001", "count", title="> 0.001", drop_priority=2),
     Column("range_above_0.01", "count", title="> 0.01"),
-    Column("reversed", "count", title="reversed"),
+    Column("reversed", "count"),
     Column("undecided", "count"),
     Column("decision_errors", "count", title="errors"),
     Column("tau_official_expected", "ratio", title="τ expected"),
@@ -28,11 +28,11 @@ SUMMARY = (
     Column("tau_official_worst", "ratio", title="τ worst", drop_priority=1),
 )
 SUMMARY_NOTES = (
-    "range > …: runs that tie-breaking alone can move so far",
-    "reversed: pairs whose official order is not that of their expected values; errors: those of "
-    "them that ties do not leave undecided",
-    "undecided: pairs that random tie-breaking orders as expected with a probability below "
-    "{level:g}",
+    "range > x: number of runs that tie-breaking alone can move by more than x",
+    "reversed: pairs whose official order is not that of their expected values",
+    "undecided: pairs for which random tie-breaking keeps the order of the expected values with a "
+    "probability below {level:g}",
+    "errors: pairs that are reversed and not undecided",
     "τ: Kendall's τ-b of the official order with the orders by expected, best and worst values",
 )
 WINNERS = (
@@ -93,11 +93,11 @@ def summary_table(board: Leaderboard) -> Table:
     return Table(board.summary, SUMMARY, title, notes)
 
 
-def error_lines(board: Leaderboard, most: int = 5) -> list[str]:
-    """Return a sentence for each of the first decision errors, and the number of the others."""
-    lines = [f"{error}." for error in board.decision_errors[:most]]
-    more = len(board.decision_errors) - most
-    return [*lines, f"{more:,} more (all are in --format json)."] if more > 0 else lines
+def error_lines(board: Leaderboard) -> list[str]:
+    """Return a sentence for each of the first five decision errors, and the number of others."""
+    lines = [f"{error}." for error in board.decision_errors]
+    more = f"{len(lines) - 5:,} more (all are in --format json)."
+    return [*lines[:5], more] if len(lines) > 5 else lines
 
 
 def winner_parts(board: Leaderboard) -> list[Part]:
