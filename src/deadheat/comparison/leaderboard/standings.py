@@ -133,14 +133,9 @@ class Standing:
         views = rank_columns([result[measure] for result in results])
         groups = [cast(TieGroups, result.groups) for result in results]
         types = {"published": pl.Float64, "unit": pl.Float64, "published_rank": pl.Int64}
-        numbers: dict[str, pl.Series | None] = dict.fromkeys(types)
-        if column is not None:
-            numbers = {**select_rows(column.numbers, rows).to_dict()}
-        columns = {
-            "measure": repr(measure),
-            "run": list(entries),
-            **words.to_dict(),
-            **numbers,
+        numbers = pl.DataFrame(schema=types) if column is None else column.numbers
+        own_rows = [None] * len(rows) if column is None else rows
+        computed = {
             **views,
             "cut_lists": [int(cut_lists(own, measure).sum()) for own in groups],
             "grid": [entry.grid for entry in entries.values()],
@@ -150,7 +145,10 @@ class Standing:
         self.column = column
         self.views = views
         self.runs = (
-            pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
+            pl.DataFrame({"measure": repr(measure), "run": list(entries)})
+            .hstack(words)
+            .hstack(select_rows(numbers, own_rows))
+            .hstack(pl.DataFrame(computed, nan_to_null=True))
             .with_columns(reproduced=is_met(*map(pl.col, ("oblivious", "published", "unit"))))
             .select(*COLUMNS[:2], *words.columns, *COLUMNS[2:])
         )
