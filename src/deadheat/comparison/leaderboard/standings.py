@@ -133,8 +133,10 @@ class Standing:
         views = rank_columns([result[measure] for result in results])
         groups = [cast(TieGroups, result.groups) for result in results]
         types = {"published": pl.Float64, "unit": pl.Float64, "published_rank": pl.Int64}
-        numbers = pl.DataFrame(schema=types) if column is None else column.numbers
-        own_rows = [None] * len(rows) if column is None else rows
+        if column is None:
+            numbers = pl.DataFrame(dict.fromkeys(types, [None] * len(rows)), schema=types)
+        else:
+            numbers = select_rows(column.numbers, rows)
         computed = {
             **views,
             "cut_lists": [int(cut_lists(own, measure).sum()) for own in groups],
@@ -147,7 +149,7 @@ class Standing:
         self.runs = (
             pl.DataFrame({"measure": repr(measure), "run": list(entries)})
             .hstack(words)
-            .hstack(select_rows(numbers, own_rows))
+            .hstack(numbers)
             .hstack(pl.DataFrame(computed, nan_to_null=True))
             .with_columns(reproduced=is_met(*map(pl.col, ("oblivious", "published", "unit"))))
             .select(*COLUMNS[:2], *words.columns, *COLUMNS[2:])
