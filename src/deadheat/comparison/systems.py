@@ -153,8 +153,8 @@ def compare_results(
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
-    check_number("resamples", resamples, least=1)
-    check_number("seed", seed, least=0)
+    resamples = check_number("resamples", resamples, least=1)
+    seed = check_number("seed", seed, least=0)
     if len(systems) < 2:
         raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
     index_pairs = list_pairs(systems, baseline)
