@@ -190,6 +190,7 @@ class Outcomes:
         self._moved = moved = views.range > TOLERANCE
         expected, best, worst = (x[moved] / n for x in (views.expected, views.best, views.worst))
         self._parts = expected, best, worst
+        """Values of the queries that ties can move, divided by the number of all queries."""
         largest = (best - expected) * (expected - worst)
         variance = largest if views.variance is None else views.variance[moved] / n**2
         is_known = views.variance is not None or not moved.any()

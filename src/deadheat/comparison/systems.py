@@ -127,9 +127,9 @@ def compare(
 
 def _is_one_system(runs: object) -> bool:
     """Return whether the object is one result or one run, such as {query: {document: score}}."""
-    if not isinstance(runs, Mapping) or isinstance(runs, Result):
-        return isinstance(runs, (Result, Run))
-    documents = next(iter(runs.values()), None)
+    if isinstance(runs, (Result, Run)):
+        return True
+    documents = next(iter(runs.values()), None) if isinstance(runs, Mapping) else None
     return isinstance(documents, Mapping) and isinstance(next(iter(documents.values()), None), Real)
 
 
