@@ -463,7 +463,7 @@ def test_an_unknown_option_is_named_with_the_closest_one(call):
 
 def test_compare_refuses_one_run_and_results_that_are_not_in_a_list():
     for run in (RUN, dh.formats.read_run(RUN)):
-        with refused("runs must be {name: run}", "looks like one run"):
+        with refused("several systems", "compare(qrels, {name: run"):
             dh.compare(QRELS, run)
     result = dh.evaluate(QRELS, RUN, ["MRR"])
     with refused("compare([a, b])"):

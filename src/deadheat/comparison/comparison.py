@@ -112,16 +112,15 @@ class Comparison(Printable):
         These are neighbours in the ranking whose order ties leave undecided or the oblivious
         values reverse, and all decision errors.
         """
-        found = self.pairs
-        for side in ("a", "b"):
-            place = self.ranking.select("measure", pl.col("system").alias(side))
-            place = place.with_row_index(f"place_{side}")
-            found = found.join(place, on=["measure", side], how="left")
-        first, last = (f("place_a", "place_b") for f in (pl.min_horizontal, pl.max_horizontal))
+        place = {key: i for i, key in enumerate(self.ranking["measure", "system"].iter_rows())}
+        pairs = self.pairs["measure", "a", "b"].iter_rows()
+        places = [sorted((place[measure, a], place[measure, b])) for measure, a, b in pairs]
+        first, last = zip(*places, strict=True)
+        found = self.pairs.with_columns(first=pl.Series(first), last=pl.Series(last))
         open_ = (pl.col("verdict") == "undecided: ties") | pl.col("reversed")
         wrong = pl.col("verdict") == "decision error"
-        chosen = found.filter(wrong | ((last - first == 1) & open_))
-        return chosen.sort(first, last).select(self.pairs.columns)
+        chosen = found.filter(wrong | ((pl.col("last") - pl.col("first") == 1) & open_))
+        return chosen.sort("first", "last").select(self.pairs.columns)
 
     def parts(self, *, all_pairs: bool = False) -> list[Part]:
         """Return the ranking and the pairs: all pairs of few systems, else only contested pairs.

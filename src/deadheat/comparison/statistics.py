@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.comparison.tie_orders import sample_sums
-from deadheat.evaluation import Floats, Result, Summary, Views
+from deadheat.evaluation import VIEWS, Floats, Result, Summary, Views
 from deadheat.measures import Measure
 
 TOLERANCE = 1e-12
@@ -175,81 +174,67 @@ class Distribution(NamedTuple):
         return np.asarray(self.below[-1] - not_above)
 
 
-@dataclass(frozen=True)
 class Outcomes:
-    """The distribution of the mean of one system under random tie-breaking."""
+    """The distribution of the mean of one system under random tie-breaking.
 
-    expected: float
-    worst: float
-    best: float
-    variance: float
-    """Variance of the mean; if the measure has no variance, the largest possible one."""
-    third: float
-    """Upper bound of the sum over queries of third absolute central moments; infinite if the
-    variance is not known."""
-    down: float
-    """Largest distance by which one query can move the mean below its expected value."""
-    up: float
-    """Largest distance by which one query can move the mean above its expected value."""
-    two_valued: bool = False
-    """Whether each query has only two possible values, its best and its worst."""
-    find_distribution: Callable[[], Distribution | None] = lambda: None
-    """Computes `distribution`."""
+    The views hold mean and variance of each query. They determine the distribution of a query
+    with only two possible values, as when two documents tie. A query has two possible values if
+    and only if its variance is ``(best − E)(E − worst)``, the largest possible variance
+    (Bhatia–Davis); the best value then has probability ``(E − worst) / (best − worst)``.
+    """
 
-    @classmethod
-    def of(cls, result: Result, measure: Measure) -> Outcomes:
-        """Return the outcomes of a system from its result.
-
-        The views hold mean and variance of each query. They determine the distribution of a query
-        with only two possible values, as when two documents tie. A query has two possible values
-        if and only if its variance is ``(best − E)(E − worst)``, the largest possible variance
-        (Bhatia–Davis); the best value then has probability ``(E − worst) / (best − worst)``. For
-        other queries, and for two-valued queries with too many different sums, tie orders are
-        drawn if the result has kept its tie groups.
-        """
+    def __init__(self, result: Result, measure: Measure) -> None:
+        self._result, self._measure = result, measure
         views = result.views[measure]
         n = len(views.expected)
-        moved = views.range > TOLERANCE
+        self._moved = moved = views.range > TOLERANCE
         expected, best, worst = (x[moved] / n for x in (views.expected, views.best, views.worst))
-        width = best - worst
+        self._parts = expected, best, worst
+        """Values of the queries that ties can move, divided by the number of all queries."""
         largest = (best - expected) * (expected - worst)
         variance = largest if views.variance is None else views.variance[moved] / n**2
+        is_known = views.variance is not None or not moved.any()
         third = float((variance * np.maximum(best - expected, expected - worst)).sum())
-        known = views.variance is not None or not moved.any()
-        two_valued = known and bool(np.all(largest - variance <= 1e-9 * width**2))
-
-        def find_distribution() -> Distribution | None:
-            still = float(views.expected[~moved].sum()) / n
-            if two_valued:
-                probability = np.clip((expected - worst) / width, 0, 1)
-                exact = _add_two_valued(still + float(worst.sum()), width, probability)
-                if exact is not None:
-                    return exact
-            if result.groups is None:
-                return None
-            groups = result.groups.take(np.flatnonzero(moved))
-            rng = np.random.default_rng(_seed(measure, views))
-            sums = sample_sums(groups, measure, BUDGET, rng)
-            if sums is None:
-                return None
-            return Distribution.of(still + sums / n, np.full(len(sums), 1 / len(sums)), len(sums))
-
-        return cls(
-            expected=float(views.expected.mean()),
-            worst=float(views.worst.mean()),
-            best=float(views.best.mean()),
-            variance=float(variance.sum()),
-            third=third if known else math.inf,
-            down=float((expected - worst).max(initial=0)),
-            up=float((best - expected).max(initial=0)),
-            two_valued=two_valued,
-            find_distribution=find_distribution,
-        )
+        self.expected = float(views.expected.mean())
+        self.worst = float(views.worst.mean())
+        self.best = float(views.best.mean())
+        self.variance = float(variance.sum())
+        """Variance of the mean; if the measure has no variance, the largest possible one."""
+        self.third = third if is_known else math.inf
+        """Upper bound of the sum over queries of third absolute central moments; infinite if the
+        variance is not known."""
+        self.down = float((expected - worst).max(initial=0))
+        """Largest distance by which one query can move the mean below its expected value."""
+        self.up = float((best - expected).max(initial=0))
+        """Largest distance by which one query can move the mean above its expected value."""
+        is_largest = largest - variance <= 1e-9 * (best - worst) ** 2
+        self.two_valued = is_known and bool(is_largest.all())
+        """Whether each query has only two possible values, its best and its worst."""
 
     @cached_property
     def distribution(self) -> Distribution | None:
-        """Distribution of the mean, exact or from random tie orders; None if it is unknown."""
-        return self.find_distribution()
+        """Distribution of the mean; None if it is unknown.
+
+        Queries with two values have an exact distribution, unless it has too many different sums.
+        Otherwise tie orders are drawn, if the result has kept its tie groups.
+        """
+        views, moved, n = self._result.views[self._measure], self._moved, len(self._moved)
+        fixed = float(views.expected[~moved].sum()) / n
+        if self.two_valued:
+            expected, best, worst = self._parts
+            width = best - worst
+            probability = np.clip((expected - worst) / width, 0, 1)
+            exact = _add_two_valued(fixed + float(worst.sum()), width, probability)
+            if exact is not None:
+                return exact
+        if self._result.groups is None:
+            return None
+        groups = self._result.groups.take(np.flatnonzero(moved))
+        rng = np.random.default_rng(_seed(self._measure, views))
+        sums = sample_sums(groups, self._measure, BUDGET, rng)
+        if sums is None:
+            return None
+        return Distribution.of(fixed + sums / n, np.full(len(sums), 1 / len(sums)), len(sums))
 
 
 def _seed(measure: Measure, views: Views) -> int:
@@ -403,15 +388,12 @@ def ranks(values: Floats) -> NDArray[np.int64]:
     return np.asarray(1 + (values > values[:, None] + TOLERANCE).sum(axis=1))
 
 
-def rank_columns(summaries: Sequence[Summary], views: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return columns for systems in one measure: the given views, and ranks.
-
-    `views` must include expected, worst and best. A view that a measure does not have is NaN.
-    """
-    values = {view: np.array([getattr(s, view) for s in summaries], np.float64) for view in views}
-    best_rank, worst_rank = rank_intervals(values["worst"], values["best"])
-    own = {"rank": ranks(values["expected"]), "best_rank": best_rank, "worst_rank": worst_rank}
-    return values | own
+def rank_columns(summaries: Sequence[Summary]) -> dict[str, NDArray[Any]]:
+    """Return `VIEWS` and ranks of systems in one measure; a view that a measure lacks is NaN."""
+    views = {view: np.array([getattr(s, view) for s in summaries], np.float64) for view in VIEWS}
+    best_rank, worst_rank = rank_intervals(views["worst"], views["best"])
+    rank = ranks(views["expected"])
+    return {**views, "rank": rank, "best_rank": best_rank, "worst_rank": worst_rank}
 
 
 def rank_intervals(worst: Floats, best: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

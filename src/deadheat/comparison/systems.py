@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, counted, emits_warnings, note, warning
 from deadheat.comparison import significance
 from deadheat.comparison.align import (
@@ -33,7 +34,7 @@ from deadheat.comparison.statistics import (
 )
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, VIEWS, Floats, Result, Views, evaluate_run
+from deadheat.evaluation import DEFAULT_MEASURES, Floats, Result, Views, evaluate_run
 from deadheat.formats import QrelsLike, Run, RunLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
@@ -96,11 +97,10 @@ def compare(
     (0.25, 0.0, 0.5, 0.99609375, 'A is better')
     """
     settings = EvalSettings.from_options(options)
-    if isinstance(runs, Result):
-        raise InputError("give results as a list: compare([a, b])")
-    if _is_one_run(runs):
+    if _is_one_system(runs):
         raise InputError(
-            "runs must be {name: run}; this looks like one run: compare(qrels, {name: run, …})"
+            "several systems are needed: give results as compare([a, b]), and runs as "
+            "compare(qrels, {name: run, …})"
         )
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
@@ -125,11 +125,11 @@ def compare(
     )
 
 
-def _is_one_run(runs: object) -> bool:
-    """Return whether the object is a run, or a dict of the documents of each query."""
-    if not isinstance(runs, Mapping):
-        return isinstance(runs, Run)
-    documents = next(iter(runs.values()), None)
+def _is_one_system(runs: object) -> bool:
+    """Return whether the object is one result or one run, such as {query: {document: score}}."""
+    if isinstance(runs, (Result, Run)):
+        return True
+    documents = next(iter(runs.values()), None) if isinstance(runs, Mapping) else None
     return isinstance(documents, Mapping) and isinstance(next(iter(documents.values()), None), Real)
 
 
@@ -153,9 +153,8 @@ def compare_results(
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
-    for name, value, least in (("resamples", resamples, 1), ("seed", seed, 0)):
-        if not isinstance(value, int) or value < least:
-            raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
+    resamples = check_number("resamples", resamples, least=1)
+    seed = check_number("seed", seed, least=0)
     if len(systems) < 2:
         raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
     index_pairs = list_pairs(systems, baseline)
@@ -215,8 +214,8 @@ def _compare_pairs(
     close = 0.01 if len(systems) <= FEW_SYSTEMS else CLOSE
     frames: list[pl.DataFrame] = []
     for measure in measures:
-        views = rank_columns([result[measure] for result in results], VIEWS)
-        outcomes = [Outcomes.of(result, measure) for result in results]
+        views = rank_columns([result[measure] for result in results])
+        outcomes = [Outcomes(result, measure) for result in results]
         odds = [duel(outcomes[i], outcomes[j], settings.alpha, close=close) for i, j in pairs]
         tests = _test_pairs([result.views[measure].expected for result in results], pairs, settings)
         difference = views["expected"][a] - views["expected"][b]
@@ -240,7 +239,7 @@ def _compare_pairs(
             {
                 "a": [names[i] for i in a],
                 "b": [names[i] for i in b],
-                "measure": [repr(measure)] * len(pairs),
+                "measure": repr(measure),
                 "verdict": verdicts,
                 "difference": difference,
                 "std": list(map(math.hypot, views["std"][a], views["std"][b])),
@@ -296,17 +295,13 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
     """Rank systems that have the same measures and queries (`align_systems`), in every measure."""
     frames = []
     for measure in next(iter(systems.values())).views:
-        summaries = [result[measure] for result in systems.values()]
-        views = rank_columns(summaries, ("expected", "std", "worst", "best", "oblivious"))
-        columns = {
-            "measure": [repr(measure)] * len(systems),
-            "system": list(systems),
-            **{name: views.pop(name) for name in ("rank", "best_rank", "worst_rank")},
-            "oblivious_rank": ranks(views["oblivious"]),
-            **views,
-        }
-        frames.append(pl.DataFrame(columns, nan_to_null=True).sort("rank", maintain_order=True))
-    return pl.concat(frames)
+        columns = rank_columns([result[measure] for result in systems.values()])
+        named = {"measure": repr(measure), "system": list(systems), **columns}
+        named["oblivious_rank"] = ranks(columns["oblivious"])
+        frames.append(pl.DataFrame(named, nan_to_null=True).sort("rank", maintain_order=True))
+    places = ("rank", "best_rank", "worst_rank", "oblivious_rank")
+    views = ("expected", "std", "worst", "best", "oblivious")
+    return pl.concat(frames).select("measure", "system", *places, *views)
 
 
 def _describe_test(settings: Settings, pairs: int) -> tuple[list[Remark], bool]:

@@ -10,11 +10,10 @@ from deadheat.evaluation.evaluate import (
     evaluate_scores as evaluate_scores,
     evaluate_with_curves as evaluate_with_curves,
     out_of_reach as out_of_reach,
-    result_of_counted as result_of_counted,
     views_of as views_of,
 )
 from deadheat.evaluation.evaluator import Evaluator as Evaluator
-from deadheat.evaluation.folders import run_parts as run_parts, together as together
+from deadheat.evaluation.folders import run_parts as run_parts
 from deadheat.evaluation.names import name_runs as name_runs, run_name as run_name
 from deadheat.evaluation.neighbours import neighbour_recall as neighbour_recall
 from deadheat.evaluation.pieces import (

@@ -11,7 +11,6 @@ from deadheat.comparison.leaderboard.published import (
 )
 from deadheat.comparison.leaderboard.rules import FoundRule as FoundRule
 from deadheat.comparison.leaderboard.sources import (
-    RunsLike as RunsLike,
     find_runs as find_runs,
     read_manifest as read_manifest,
 )

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deadheat._internal.packages import available_cores
 from deadheat._internal.threads import share_work
 from deadheat.diagnosis import find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, cut_lists, result_of_counted, run_parts, together
-from deadheat.formats import Judgements, Run, RunLike, is_folder, read_run, run_folder
+from deadheat.evaluation import Result, evaluate_run, run_parts
+from deadheat.formats import Judgements, RunLike, is_folder, read_run, run_folder
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
-from deadheat.ties import Counted, count_groups
 
 ApplyToRuns = Callable[..., tuple[dict[str, Any], dict[str, str]]]
 """`apply_to_runs` with workers, progress and engine given."""
 _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as Parquet: )""")
 """Start of the part of a message that quotes a file, or another library's message about it."""
-_MANY = 2_000_000
-"""If a run in parts has more distinct scores than this, no grid is searched, to limit memory."""
+_MANY = 1 << 24
+"""If a run has more distinct scores than this, no grid is searched, to limit memory."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,8 @@ class Entry:
 
     results: Mapping[Measure, Result]
     """Per measure: the result under the setting of that measure."""
-    cut: Mapping[Measure, int]
-    """Per measure: number of lists that were cut inside a tie group that can change its digits."""
     grid: str
-    """The number grid of the scores. If a run in parts has too many distinct scores, their type."""
+    """The number grid of the scores. If a run has too many distinct scores, their type."""
 
 
 def evaluate_entry(
@@ -48,46 +46,25 @@ def evaluate_entry(
 ) -> Entry:
     """Read a run and evaluate it under every setting."""
     asked = {s: [m for m in settings if settings[m] == s] for s in settings.values()}
-    counted: dict[EvalSettings, list[Counted]] = {setting: [] for setting in asked}
-    with_ranks = any(setting.needs_ranks for setting in asked)
-    for n_parts, (own, run) in enumerate(read_parts(source, judgements, with_ranks=with_ranks), 1):
-        for setting, measures in asked.items():
-            with_judged = any(measure.needs_judged for measure in measures)
-            counted[setting].append(count_groups(own, run, setting, with_judged=with_judged))
-        if n_parts == 1:
-            scores = np.unique(run.scores)
-        elif len(scores) <= _MANY:
-            scores = np.union1d(scores, run.scores)
-    too_many = n_parts > 1 and len(scores) > _MANY
-    grid = f"fp{8 * scores.itemsize}" if too_many else find_grid(scores).name
+    run = source
+    if not is_folder(source):
+        run = read_run(source, with_ranks=any(setting.needs_ranks for setting in asked))
     results: dict[Measure, Result] = {}
-    cut: dict[Measure, int] = {}
     for setting, measures in asked.items():
-        whole = together(counted[setting])
-        result = result_of_counted(whole, judgements, run.source, measures, setting)
+        result = evaluate_run(judgements, run, measures, setting)
         results |= dict.fromkeys(measures, result)
-        cut |= {measure: int(cut_lists(whole.groups, measure).sum()) for measure in measures}
-    return Entry(results, cut, grid)
+    return Entry(results, _describe_grid(run, judgements))
 
 
-def read_parts(
-    source: RunLike, judgements: Judgements, *, with_ranks: bool
-) -> Iterator[tuple[Judgements, Run]]:
-    """Read a run and yield it with the judgements.
-
-    A run of many files is yielded in parts that fit in memory. `with_ranks` asks for ranks, but
-    not every run has ranks.
-    """
-    if is_folder(source):
-        yield from run_parts(judgements, run_folder(source))
-        return
-    try:
-        run = read_run(source, with_ranks=with_ranks)
-    except InputError:
-        if not with_ranks:
-            raise
-        run = read_run(source)
-    yield judgements, run
+def _describe_grid(run: RunLike, judgements: Judgements) -> str:
+    """Return the number grid of a run's scores, or their type if there are too many."""
+    parts = run_parts(judgements, run_folder(run)) if is_folder(run) else [(judgements, run)]
+    scores: list[NDArray[Any]] = []
+    for _, part in parts:
+        scores = [np.unique(np.concatenate([*scores, read_run(part, copy=False).scores]))]
+        if len(scores[0]) > _MANY:
+            return f"fp{8 * scores[0].itemsize}"
+    return find_grid(scores[0]).name
 
 
 def apply_to_runs(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings
 from deadheat.comparison.leaderboard.board import Leaderboard
 from deadheat.comparison.leaderboard.entries import apply_to_runs, evaluate_entry
@@ -18,6 +19,7 @@ from deadheat.comparison.leaderboard.published import (
     PublishedLike,
     match_runs,
     read_published,
+    select_rows,
 )
 from deadheat.comparison.leaderboard.rules import (
     FoundRule,
@@ -28,8 +30,8 @@ from deadheat.comparison.leaderboard.rules import (
 from deadheat.comparison.leaderboard.sources import (
     PathLike,
     RunsLike,
+    find_runs,
     read_manifest,
-    run_sources,
 )
 from deadheat.comparison.leaderboard.standings import COLUMNS, Standing
 from deadheat.engines import Engine, Progress
@@ -116,29 +118,30 @@ def leaderboard(
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise InputError(f"workers must be a whole number from 1, not {workers!r}")
-    sources = run_sources(runs, without=(qrels, published))
+    if workers is not None:
+        check_number("workers", workers, least=1)
+    sources = find_runs(runs, without=(qrels, published))
+    if not sources:
+        raise InputError("no runs were given; give files, folders or patterns such as 'runs/*.xz'")
     judgements = read_qrels(qrels)
-    board = PublishedBoard(judgements.source, [], [], {})
+    board = PublishedBoard(judgements.source, [], [], pl.DataFrame())
     rows: dict[str, int] = {}
     remarks: list[Remark] = []
     if published is not None:
         board = read_published(published, columns, name_column)
         rows, remarks = match_runs(board, sources)
-    words = {f"{x} (board)" if x in COLUMNS else x: own for x, own in board.words.items()}
-    if group is not None and group not in words:
+    words = board.words.rename(lambda name: f"{name} (board)" if name in COLUMNS else name)
+    if group is not None and group not in words.columns:
         raise InputError(
             f"the published board has no column of words {group!r}; columns of words: "
-            f"{', '.join(map(repr, words)) or 'none'}"
+            f"{', '.join(map(repr, words.columns)) or 'none'}"
         )
     asked = None if measures is None else parse_measures(measures)
     given = EvalSettings.from_options(options)
     apply = partial(apply_to_runs, workers=workers, progress=progress, engine=engine)
     rules: list[FoundRule] = []
     failures: dict[str, str] = {}
-    searched = set(options) <= {"nan"}
-    if published is not None and searched:
+    if published is not None and set(options) <= {"nan"}:
         rules, failures = find_rules(board, rows, asked, sources, judgements, apply)
         settings = choose_settings(rules, asked)
         named = {column.name: column for column in board.columns}
@@ -160,14 +163,14 @@ def leaderboard(
     if not entries:
         first, why = next(iter(failures.items()))
         raise InputError(f"no run could be evaluated; {first}: {why}")
-    listed = [rows.get(name, -1) for name in entries]
-    own_words = {name: [[*texts, None][row] for row in listed] for name, texts in words.items()}
+    listed = [rows.get(name) for name in entries]
+    own_words = select_rows(words, listed)
     standings = [Standing(m, entries, listed, own_words, numbers.get(m)) for m in settings]
     facts, errors = zip(*(standing.summarise(alpha) for standing in standings), strict=True)
     may_be_missing = ("published", "met", "reversed", "decision_errors")
     types = dict.fromkeys(may_be_missing, pl.Int64) | {"official": pl.String}
     for standing in standings:
-        remarks += standing.unmet_remarks(settings[standing.measure], searched=searched)
+        remarks += standing.describe_missed(settings[standing.measure])
     return Leaderboard(
         name=name or Path(board.source).name,
         rows=pl.concat(standing.rows for standing in standings),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from deadheat._internal.remarks import Remark, counted, some, warning
 from deadheat.comparison.leaderboard.sources import PathLike
 from deadheat.comparison.statistics import ranks
 from deadheat.errors import InputError, one_line
-from deadheat.evaluation import Floats
 from deadheat.formats import (
     TABLES,
     RunLike,
@@ -40,29 +40,15 @@ PublishedLike = PathLike | TableLike | Mapping[str, Mapping[str, object]]
 
 @dataclass(frozen=True, eq=False)
 class PublishedColumn:
-    """The numbers of one measure, in the order of the board; NaN if missing."""
+    """The numbers of one measure."""
 
     name: str
     """Its heading."""
     measure: Measure
     """The measure that the heading names; the numbers may be those of a variant."""
-    values: Floats
-    units: Floats
-    """One unit of the last printed digit of each number, such as 0.001 for 0.784."""
-    ranks: Floats
-    """The rank of each number on the board; that of a missing number has no meaning."""
-
-    @property
-    def tolerances(self) -> Floats:
-        """Largest distance of a value that still rounds to each number."""
-        return self.units * (0.5 + 1e-6)
-
-    def of(self, rows: Sequence[int]) -> PublishedColumn:
-        """Return the numbers of some rows of the board; a row of −1 is missing."""
-        arrays = (self.values, self.units, self.ranks)
-        return PublishedColumn(
-            self.name, self.measure, *(np.append(x, np.nan)[rows] for x in arrays)
-        )
+    numbers: pl.DataFrame
+    """In the order of the board: ``published``, the number; ``unit``, one unit of its last printed
+    digit, such as 0.001 for 0.784; and ``published_rank``. A missing number is null."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +59,18 @@ class PublishedBoard:
     names: list[str]
     """Names of the runs, in the order of the board."""
     columns: list[PublishedColumn]
-    words: dict[str, list[str | None]]
+    words: pl.DataFrame
     """Columns of words, such as team or run type, in the order of the board."""
+
+
+def select_rows(table: pl.DataFrame, rows: Sequence[int | None]) -> pl.DataFrame:
+    """Return rows of a table of a board; a row of None has no values."""
+    return table.select(pl.all().gather(pl.Series(rows, dtype=pl.UInt32)))
+
+
+def is_met(values: Any, published: Any, unit: Any) -> Any:
+    """Return whether values round to published numbers; for arrays and for polars expressions."""
+    return abs(values - published) <= unit * (0.5 + 1e-6)
 
 
 def read_published(
@@ -108,19 +104,15 @@ def read_published(
         if heading not in frame.columns:
             raise InputError(f"{source}: there is no column {heading!r}; use one of {has}")
     names = _check_names(source, names_in, frame[names_in].to_list())
-    measured, words = [], {}
-    for heading in frame.drop(names_in).columns:
+    measured, words = [], []
+    dropped = [heading for heading, measure in given.items() if measure is None]
+    for heading in frame.drop({names_in, *dropped}).columns:
         texts = frame[heading].to_list()
-        measure = given.get(heading)
-        if heading not in given:
-            with contextlib.suppress(InputError):  # a heading that names no measure
-                measure = parse_measure(heading)
+        measure = given.get(heading) or _measure_named(heading)
         if measure is not None:
             measured.append(_read_column(source, heading, measure, names, texts))
-        elif heading in given:
-            continue
         elif not _are_numbers(texts):
-            words[heading] = texts
+            words.append(heading)
         elif heading.strip().lower() not in NOT_MEASURES:
             raise InputError(
                 f"{source}: the column {heading!r} contains numbers, but its heading is not a "
@@ -132,7 +124,7 @@ def read_published(
             f"{source}: no heading is a measure (columns: {has}); rename a column to one of "
             f"{known}, with a cutoff such as nDCG@10"
         )
-    return PublishedBoard(source, names, measured, words)
+    return PublishedBoard(source, names, measured, frame.select(words))
 
 
 def _read_texts(board: PublishedLike) -> tuple[str, pl.DataFrame]:
@@ -175,6 +167,14 @@ def _check_names(source: str, heading: str, texts: Sequence[str | None]) -> list
     return names
 
 
+def _measure_named(heading: str) -> Measure | None:
+    """Return the measure that a heading names, if it names one."""
+    try:
+        return parse_measure(heading)
+    except InputError:
+        return None
+
+
 def _are_numbers(texts: Iterable[str | None]) -> bool:
     """Return whether more than half of the texts that are not missing are numbers."""
     stated = [_number(text) is not None for text in texts if not _is_missing(text)]
@@ -202,8 +202,10 @@ def _read_column(
     above_one = bool((values > 1).any()) and not measure.can_exceed_one
     scale = 100 if above_one or any("%" in (text or "") for text in texts) else 1
     values /= scale
-    places = ranks(values).astype(np.float64)
-    return PublishedColumn(heading, measure, values, units / scale, places)
+    numbers = {"published": values, "unit": units / scale, "published_rank": ranks(values)}
+    stated = pl.when(pl.col("published").is_not_null())
+    frame = pl.DataFrame(numbers, nan_to_null=True)
+    return PublishedColumn(heading, measure, frame.with_columns(stated.then("published_rank")))
 
 
 def _number(text: str | None) -> Decimal | None:
@@ -231,26 +233,25 @@ def match_runs(
         A dict from the run's name to its row in the board, and remarks on runs that are only in
         the board or only among the files.
     """
-    rows: dict[str, int] = {}
+    places = {name: row for row, name in enumerate(board.names)}
+    matched: dict[int, str] = {}
     for name, run in runs.items():
-        row = next((board.names.index(n) for n in _board_names(name, run) if n in board.names), -1)
-        for other, taken in rows.items():
-            if taken == row:
-                raise InputError(
-                    f"{name} and {other} both match the row {board.names[row]!r} of "
-                    f"{board.source}; leave one of them out, or give runs as {{name: run}}"
-                )
-        if row >= 0:
-            rows[name] = row
-    if not rows:
+        row = next((places[other] for other in _board_names(name, run) if other in places), None)
+        if row is not None and matched.setdefault(row, name) != name:
+            raise InputError(
+                f"{name} and {matched[row]} both match the row {board.names[row]!r} of "
+                f"{board.source}; leave one of them out, or give runs as {{name: run}}"
+            )
+    if not matched:
         raise InputError(
             f"no run is in {board.source}: the first run is called {next(iter(runs))!r}, the "
             f"first name of the board is {board.names[0]!r}; use the same names"
         )
+    rows = {name: row for row, name in matched.items()}
     remarks = []
     if left := [name for name in runs if name not in rows]:
         remarks.append(warning(f"{counted(len(left), 'run')} not in the board: {some(left)}"))
-    if left := [name for row, name in enumerate(board.names) if row not in rows.values()]:
+    if left := [name for name, row in places.items() if row not in matched]:
         text = f"{counted(len(left), 'run')} of the board without a run file: {some(left)}"
         remarks.append(warning(text))
     return rows, remarks

@@ -7,7 +7,7 @@ for all variants of a measure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -15,18 +15,24 @@ from itertools import product
 import numpy as np
 
 from deadheat._internal.remarks import Remark, note, warning
-from deadheat.comparison.leaderboard.entries import ApplyToRuns, read_parts
-from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
-from deadheat.evaluation import views_of
-from deadheat.formats import Judgements, RunLike
+from deadheat.comparison.leaderboard.entries import ApplyToRuns
+from deadheat.comparison.leaderboard.published import (
+    PublishedBoard,
+    PublishedColumn,
+    is_met,
+    select_rows,
+)
+from deadheat.errors import InputError
+from deadheat.evaluation import run_parts, views_of
+from deadheat.formats import Judgements, Run, RunLike, is_folder, read_run, run_folder
 from deadheat.measures import Measure
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
 from deadheat.ties import Floats, MatchReport, build_groups, match_lists, prepare_scores
 
 ORDERS = ("input", "id_desc", "id_asc", "rank")
 """Tie rules to try, the default first; pytrec_eval's rule is id_desc on float32 scores."""
-PRECISIONS = ((None, "float32"), ("fp16", "bf16"))
-"""Score precisions to try; the second pair only if the first does not reproduce all numbers."""
+PRECISIONS = (None, "float32", "fp16", "bf16")
+"""Score precisions to try; the last two only if the first two do not reproduce all numbers."""
 PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
 """Values of RBP's p to try if a heading does not name one."""
 ASPECTS = {"score_dtype": "score precision", "tie_break": "tie order", "queries": "queries"}
@@ -63,24 +69,24 @@ class FoundRule:
         return [a for a in ASPECTS if len({getattr(s, a) for s in self.candidates}) > 1]
 
     def __str__(self) -> str:
+        numbers, used = f"{self.met} of {self.of}", describe(self.setting)
         if not self.known:
             return (
-                f"{self.column}: definition unknown, no rule meets more than {self.met} of "
-                f"{self.of} numbers; evaluated here as {self.measure}, {describe(self.setting)}"
+                f"{self.column}: definition unknown, no rule meets more than {numbers} numbers; "
+                f"evaluated here as {self.measure}, {used}"
             )
-        undetermined = self.undetermined
-        determined = describe(self.setting, (a for a in ASPECTS if a not in undetermined))
-        rule = f"{self.measure}, {determined}" if determined else f"{self.measure}"
-        text = f"{self.column}: {self.met} of {self.of} met with {rule}"
+        undetermined = {aspect: ASPECTS[aspect] for aspect in self.undetermined}
+        words = _aspect_words(self.setting).items()
+        rule = [repr(self.measure), *(word for aspect, word in words if aspect not in undetermined)]
+        text = f"{self.column}: {numbers} met with {', '.join(rule)}"
         if not undetermined:
             return text
-        words = {aspect: ASPECTS[aspect] for aspect in undetermined}
         orders = list(dict.fromkeys(setting.tie_order for setting in self.candidates))
         if len(orders) == 2:
-            words["tie_break"] += f" ({orders[0]} or {orders[1]})"
+            undetermined["tie_break"] += f" ({orders[0]} or {orders[1]})"
         return (
-            f"{text}; {' and '.join(words.values())} not determined by these numbers "
-            f"({len(self.candidates)} settings agree); used here: {describe(self.setting)}"
+            f"{text}; {' and '.join(undetermined.values())} not determined by these numbers "
+            f"({len(self.candidates)} settings agree); used here: {used}"
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -99,25 +105,28 @@ class FoundRule:
 def is_known(met: int, of: int) -> bool:
     """Return whether the definition is known: a rule reproduces more than half of the numbers.
 
-    If a few of many numbers are not reproduced, they may be mistakes. If most are not reproduced,
-    the others may match by chance: the evaluator probably computed something else.
+    If few numbers are not reproduced, they may be mistakes. If most are not reproduced, the others
+    may match by chance: the evaluator probably computed something else.
     """
     return 2 * met > of
 
 
-def describe(settings: EvalSettings, aspects: Iterable[str] = ASPECTS) -> str:
-    """Describe settings, or the given aspects of them, in words.
+def describe(settings: EvalSettings) -> str:
+    """Describe settings in words."""
+    return ", ".join(_aspect_words(settings).values())
 
-    The choice of queries is left out if it is the default.
-    """
+
+def _aspect_words(settings: EvalSettings) -> dict[str, str]:
+    """Return words for each of `ASPECTS`; the default choice of queries needs none."""
     dtype = settings.score_dtype
     names = {format: word for word, format in SCORE_PRECISIONS.items()}
     words = {
         "score_dtype": f"{names[dtype]} scores" if dtype else "scores as given",
         "tie_break": f"ties {settings.in_tie_order}",
-        "queries": "" if settings.queries == "judged" else f"queries={settings.queries!r}",
     }
-    return ", ".join(words[name] for name in aspects if words[name])
+    if settings.queries != "judged":
+        words["queries"] = f"queries={settings.queries!r}"
+    return words
 
 
 def find_rules(
@@ -150,21 +159,16 @@ def find_rules(
     measures = list(dict.fromkeys(measure for own in readings.values() for measure in own))
     listed = {name: run for name, run in runs.items() if name in rows}
     rules: list[FoundRule] = []
-    failures: dict[str, str] = {}
-    settings: list[EvalSettings] = []
-    means: dict[str, Floats] = {}
-    for precisions in PRECISIONS:
-        choices = list(product(precisions, ORDERS, QUERY_POLICIES))
-        settings += [EvalSettings(o, queries=q, score_dtype=p) for p, o, q in choices]
+    for precisions in (PRECISIONS[:2], PRECISIONS):
+        choices = product(precisions, ORDERS, QUERY_POLICIES)
+        settings = [EvalSettings(o, queries=q, score_dtype=p) for p, o, q in choices]
         find = partial(_find_means, judgements=judgements, measures=measures, precisions=precisions)
-        found, failed = apply_to_runs(find, listed, "finding the rule")
-        failures |= failed
-        if not found:
+        means, failures = apply_to_runs(find, listed, "finding the rule")
+        if not means:
             break
-        listed = {name: listed[name] for name in found}
-        means = {n: np.vstack([means[n], x]) if n in means else x for n, x in found.items()}
-        aligned = {c.of([rows[name] for name in means]): own for c, own in readings.items()}
-        rules = _choose_rules(aligned, settings, measures, np.array(list(means.values())))
+        own_rows = [rows[name] for name in means]
+        stacked = np.array(list(means.values()))
+        rules = _choose_rules(readings, own_rows, settings, measures, stacked)
         if all(rule.met == rule.of for rule in rules):
             break
     return rules, failures
@@ -190,19 +194,19 @@ def choose_settings(
 def describe_conflicts(rules: Sequence[FoundRule]) -> list[Remark]:
     """Describe columns of the same measure, and columns that no common setting fits."""
     remarks = []
-    first: dict[Measure, FoundRule] = {}
+    first: dict[Measure, str] = {}
     for rule in rules:
-        if first.setdefault(rule.measure, rule) is not rule:
-            both = f"{first[rule.measure].column} and {rule.column} are both {rule.measure}"
+        if (column := first.setdefault(rule.measure, rule.column)) != rule.column:
+            both = f"{column} and {rule.column} are both {rule.measure}"
             remarks.append(warning(f"the columns {both}: the second is ignored"))
     known = [rule for rule in rules if rule.known]
     if known and not set.intersection(*(set(rule.candidates) for rule in known)):
-        columns: dict[EvalSettings, list[str]] = {}
+        columns: dict[str, list[str]] = {}
         for rule in known:
-            columns.setdefault(rule.setting, []).append(rule.column)
+            columns.setdefault(describe(rule.setting), []).append(rule.column)
         needs = "; ".join(f"{', '.join(own)}: {setting}" for setting, own in columns.items())
         different = f"so the board describes {len(columns)} different rankings"
-        remarks.append(note(f"no rule serves all columns, {different}; {needs}"))
+        remarks.append(note(f"no rule fits all columns, {different}; {needs}"))
     return remarks
 
 
@@ -247,7 +251,7 @@ def _find_means(
     """
     with_judged = any(measure.needs_judged for measure in measures)
     report, is_listed, parts = MatchReport(), [], []
-    for own, run in read_parts(source, judgements, with_ranks=True):
+    for own, run in _read_parts(source, judgements):
         lists, found = match_lists(own, run, queries="all", with_judged=with_judged)
         report += found
         is_listed += [query in run.query_index for query in lists.query_ids]
@@ -271,8 +275,21 @@ def _find_means(
     return np.stack(means, axis=2).reshape(-1, len(measures))
 
 
+def _read_parts(source: RunLike, judgements: Judgements) -> Iterator[tuple[Judgements, Run]]:
+    """Read a run with its ranks, if it has any; yield it in parts that fit in memory."""
+    if is_folder(source):
+        yield from run_parts(judgements, run_folder(source))
+        return
+    try:
+        run = read_run(source, with_ranks=True)
+    except InputError:
+        run = read_run(source)
+    yield judgements, run
+
+
 def _choose_rules(
     readings: Mapping[PublishedColumn, Sequence[Measure]],
+    rows: Sequence[int],
     settings: Sequence[EvalSettings],
     measures: Sequence[Measure],
     means: Floats,
@@ -286,7 +303,9 @@ def _choose_rules(
     Parameters
     ----------
     readings
-        The variants of the measure of each column; the numbers of a column are those of the runs.
+        The variants of the measure of each column.
+    rows
+        Per run: its row in the board.
     means
         Per run: its means, a row per setting, a column per measure.
     """
@@ -295,11 +314,12 @@ def _choose_rules(
     found = []
     n_columns = np.zeros(len(settings), np.int64)
     for column, variants_of in readings.items():
-        gaps = means[:, :, [measures.index(measure) for measure in variants_of]]
-        gaps = np.abs(gaps - column.values[:, None, None])
-        met = (gaps <= column.tolerances[:, None, None]).sum(axis=0)
+        own_means = means[:, :, [measures.index(measure) for measure in variants_of]]
+        numbers = select_rows(column.numbers, rows)
+        published, unit = numbers.select("published", "unit").to_numpy().T[:, :, None, None]
+        met = is_met(own_means, published, unit).sum(axis=0)
         best = met.max(axis=1) == met.max()
-        if of := int(np.isfinite(column.values).sum()):
+        if of := numbers["published"].count():
             found.append((column, variants_of, of, met, best))
         if is_known(met.max(), of):
             n_columns += best

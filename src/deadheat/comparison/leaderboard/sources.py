@@ -6,13 +6,12 @@ import glob
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.evaluation import name_runs
-from deadheat.formats import RunLike, text_id
+from deadheat.formats import RunLike, is_folder, text_id
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,8 +23,10 @@ RunsLike = Mapping[str, RunLike] | PathLike | Iterable[PathLike]
 """Types of the runs of a board: ``{name: run}``, or paths of files, folders and patterns."""
 
 
-def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> dict[str, RunLike]:
-    """List the runs of a board, by name.
+def find_runs(
+    runs: RunsLike, without: Iterable[object] = (), inside: Path | None = None
+) -> dict[str, RunLike]:
+    """List the runs of a board, each once, under distinct names.
 
     Parameters
     ----------
@@ -34,35 +35,23 @@ def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> dict[str, 
         ``runs/*.xz``, one or several. A path that exists is never read as a pattern.
     without
         Files in these folders that are not runs: the judgements, the board.
+    inside
+        Folder that must contain all files. Default: they may be anywhere.
     """
     if isinstance(runs, Mapping):
-        sources = {text_id(name): run for name, run in runs.items()}
-    else:
-        sources = find_runs(runs, without)
-    if not sources:
-        raise InputError("no runs were given; give files, folders or patterns such as 'runs/*.xz'")
-    return sources
-
-
-def find_runs(
-    runs: PathLike | Iterable[PathLike], without: Iterable[object], inside: Path | None = None
-) -> dict[str, RunLike]:
-    """List the files of paths, folders and patterns, each once, under distinct names.
-
-    A file outside of the folder `inside` is an error.
-    """
+        return {text_id(name): run for name, run in runs.items()}
     if isinstance(runs, (str, os.PathLike)) or not isinstance(runs, Iterable):
         runs = [runs]
-    given = list(runs)
-    for run in given:
+    files: dict[Path, Path] = {}
+    for run in runs:
         if not isinstance(run, (str, os.PathLike)):
             raise InputError(
                 f"runs must be paths or {{name: run}}, not {type(run).__name__}; the order is "
                 "leaderboard(qrels, runs)"
             )
+        files |= {_resolve(path, inside): path for path in _list_files(Path(run))}
     others = {_resolve(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
-    places = {_resolve(path, inside): path for run in given for path in _list_files(Path(run))}
-    paths = [path for place, path in places.items() if place not in others]
+    paths = [path for place, path in files.items() if place not in others]
     return dict(zip(name_runs([_text(path) for path in paths]), paths, strict=True))
 
 
@@ -70,9 +59,9 @@ def _list_files(path: Path) -> list[Path]:
     """Return the files of a path, a folder or a pattern."""
     _resolve(path)
     pattern = str(path)
-    if path.is_dir():
+    if is_folder(path):
         pattern = os.path.join(glob.escape(pattern), "*")  # noqa: PTH118
-    elif path.exists() or not glob.has_magic(pattern):
+    elif not glob.has_magic(pattern) or os.path.exists(path):  # noqa: PTH110
         return [path]  # a missing file is reported when it is read
     found = map(Path, glob.glob(pattern, recursive=True))  # noqa: PTH207
     files = sorted(file for file in found if file.is_file())
@@ -84,15 +73,12 @@ def _list_files(path: Path) -> list[Path]:
 def _resolve(path: Path, inside: Path | None = None) -> Path:
     """Return a path with all links resolved; refuse one that leads out of the folder `inside`."""
     try:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            path.stat()  # refuses invalid paths
         place = path.resolve()
-    except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, links in a circle
-        fault = getattr(error, "strerror", None) or error
-        raise InputError(f"{_text(path):.200}: this is not a valid path ({fault})") from None
+    except (OSError, ValueError, RuntimeError) as error:  # NUL, links in a circle
+        raise InputError(f"{_text(path)}: this is not a valid path ({error})") from None
     if inside and (".." in path.parts or not place.is_relative_to(inside.resolve())):
         raise InputError(
-            f"{_text(path):.200}: the file is outside of the manifest's folder; if you trust the "
+            f"{_text(path)}: the file is outside of the manifest's folder; if you trust the "
             "manifest, use --allow-outside (allow_outside=True)"
         )
     return place

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import cast
 
 import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, some, warning
 from deadheat.comparison.leaderboard.entries import Entry
-from deadheat.comparison.leaderboard.published import PublishedColumn
+from deadheat.comparison.leaderboard.published import PublishedColumn, is_met, select_rows
 from deadheat.comparison.leaderboard.rules import describe, is_known
 from deadheat.comparison.statistics import (
     CLOSE,
@@ -21,17 +23,20 @@ from deadheat.comparison.statistics import (
     keeps_order,
     rank_columns,
     rank_intervals,
+    ranks,
     sign,
 )
-from deadheat.evaluation import VIEWS, Floats
+from deadheat.evaluation import VIEWS, Floats, cut_lists
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
+from deadheat.ties import TieGroups
 
-COLUMNS = {
+COLUMNS = (
     *("measure", "run", "published", "unit", "reproduced", "published_rank", *VIEWS),
     *("rank", "best_rank", "worst_rank", "cut_lists", "grid", "queries"),
-}
+)
 """The columns of `Leaderboard.rows`, without the columns of words."""
+
 MOVED = (0.0, 0.001, 0.01)
 """Ranges above which a run is counted as moved by its ties."""
 
@@ -84,16 +89,16 @@ class Winner:
     group: str | None
     """Name of the group; None for the whole board."""
     official: list[str]
-    """First runs by published value, or by oblivious value without a board; runs with equal values
-    share the place. Empty if the published value of the first run is not reproduced."""
+    """First runs by published value, or by oblivious value without a board. Runs with equal values
+    are all first. Empty if the published value of a first run is not reproduced."""
     expected: str
-    """First runs by expected value."""
+    """First run by expected value."""
     probability: float
     """Probability that the expected winner comes first under random tie-breaking."""
     method: str
     """One of `deadheat.comparison.METHODS`."""
     contenders: dict[str, float]
-    """Other runs that some tie order puts first, with the probability of that."""
+    """Runs that some tie order puts first, and the probability of each to come first."""
     error: float = 0.0
     """Largest distance of these probabilities from the true ones."""
 
@@ -109,7 +114,7 @@ class Standing:
     Parameters
     ----------
     rows
-        Per run: its row in the published board, −1 if there is none.
+        Per run: its row in the published board; None if there is none.
     words
         Columns of words of the board, in the order of the runs.
     column
@@ -120,79 +125,69 @@ class Standing:
         self,
         measure: Measure,
         entries: Mapping[str, Entry],
-        rows: Sequence[int],
-        words: Mapping[str, Sequence[str | None]],
+        rows: Sequence[int | None],
+        words: pl.DataFrame,
         column: PublishedColumn | None,
     ) -> None:
         results = [entry.results[measure] for entry in entries.values()]
-        views = rank_columns([result[measure] for result in results], VIEWS)
-        missing = PublishedColumn("", measure, *np.full((3, len(rows)), np.nan))
-        published = missing if column is None else column.of(rows)
-        met = np.abs(views["oblivious"] - published.values) <= published.tolerances
-        columns = {
-            "measure": [repr(measure)] * len(entries),
-            "run": list(entries),
-            **words,
-            "published": published.values,
-            "unit": published.units,
-            "reproduced": met,
-            "published_rank": published.ranks,
+        views = rank_columns([result[measure] for result in results])
+        groups = [cast(TieGroups, result.groups) for result in results]
+        types = {"published": pl.Float64, "unit": pl.Float64, "published_rank": pl.Int64}
+        if column is None:
+            numbers = pl.DataFrame(dict.fromkeys(types, [None] * len(rows)), schema=types)
+        else:
+            numbers = select_rows(column.numbers, rows)
+        computed = {
             **views,
-            "cut_lists": [entry.cut[measure] for entry in entries.values()],
+            "cut_lists": [int(cut_lists(own, measure).sum()) for own in groups],
             "grid": [entry.grid for entry in entries.values()],
             "queries": [len(result.query_ids) for result in results],
         }
-        types = dict.fromkeys(words, pl.String)
         self.measure = measure
         self.column = column
         self.views = views
-        stated = pl.when(pl.col("published").is_not_null())
         self.runs = (
-            pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
-            .with_columns(stated.then(pl.col("reproduced", "published_rank")))
-            .cast({"published_rank": pl.Int64})
+            pl.DataFrame({"measure": repr(measure), "run": list(entries)})
+            .hstack(words)
+            .hstack(numbers)
+            .hstack(pl.DataFrame(computed, nan_to_null=True))
+            .with_columns(reproduced=is_met(*map(pl.col, ("oblivious", "published", "unit"))))
+            .select(*COLUMNS[:2], *words.columns, *COLUMNS[2:])
         )
         """A row per run: the columns of `Leaderboard.rows`."""
+        met = self.runs["reproduced"].fill_null(False).to_numpy()
         self.known = column is None or is_known(int(met.sum()), self.runs["published"].count())
         """Whether the definition of the published values is known: more than half of them are
         reproduced."""
-        self.official: Floats = views["oblivious"] if column is None else published.values
+        self.official = self.runs["oblivious" if column is None else "published"].to_numpy()
         """The official values: the published ones, NaN if missing; else the oblivious values."""
         self.comparable = self.official
         """The official values that deadheat reproduces; NaN for others. A value that is not
         reproduced may differ from the expected value for other reasons than ties."""
         if column is not None:
             self.comparable = np.where(met & self.known, self.official, np.nan)
-        self.outcomes = [Outcomes.of(result, measure) for result in results]
+        self.outcomes = [Outcomes(result, measure) for result in results]
         """The distribution of the value of each run under random tie-breaking."""
-        places = np.where(np.less(rows, 0), np.inf, rows)
+        places = np.array([np.inf if row is None else row for row in rows])
         order = np.lexsort((-views["expected"], places, -self.official))
         self.rows = self.runs[order.tolist()]
         """The rows of the runs in the official order."""
 
-    def unmet_remarks(self, setting: EvalSettings, *, searched: bool) -> list[Remark]:
-        """Return warnings about published numbers that are not reproduced, and the consequence.
-
-        Parameters
-        ----------
-        searched
-            Whether `setting` is the result of a search for the setting that reproduces most
-            numbers.
-        """
+    def describe_missed(self, setting: EvalSettings) -> list[Remark]:
+        """Return a warning about published numbers that are not reproduced, if there are any."""
         missed = self.runs.filter(pl.col("reproduced").not_())
         if self.column is None or missed.is_empty():
             return []
         gap = (missed["oblivious"] - missed["published"]).abs().max()
-        tried = "no rule that was tried meets more" if searched else "as given, no rule was tried"
         if self.known:
             runs = some(missed["run"].to_list())
-            so = f"these runs take no part in reversed pairs, errors and τ: {runs}"
+            so = f"left out of reversed pairs, errors and τ: {runs}"
         else:
-            so = "their definition is unknown, and nothing is said about their published order"
+            so = "their definition is unknown, so their published order is not compared"
         text = (
             f"{self.column.name}: {len(missed)} of {self.runs['published'].count()} published "
-            f"numbers are not met by {self.measure}, {describe(setting)} ({tried}; the largest gap "
-            f"is {gap:.4f}); {so}"
+            f"numbers are not met by {self.measure}, {describe(setting)} (the largest gap is "
+            f"{gap:.4f}); {so}"
         )
         return [warning(text)]
 
@@ -206,23 +201,19 @@ class Standing:
 
         If the definition of the published values is unknown, their order may have other causes
         than ties: ``reversed``, ``decision_errors`` and the τ of the official order are None.
-        ``oblivious_reversed`` and ``oblivious_errors`` are the same counts for the oblivious
-        values, which are always computed here. Kendall's τ-b compares the official order with the
-        orders by expected, best and worst values. With a published board, it uses only runs whose
-        numbers are reproduced.
+        Kendall's τ-b compares the official order with the orders by expected, best and worst
+        values. With a published board, it uses only runs whose numbers are reproduced.
         """
-        expected, oblivious = self.views["expected"], self.views["oblivious"]
-        comparable = self.comparable
+        expected, comparable = self.views["expected"], self.comparable
         i, j = np.triu_indices(len(expected), 1)
         order = sign(expected[i] - expected[j])
-        systems = [self.outcomes[n] for n in i], [self.outcomes[n] for n in j]
-        odds = [duel(a, b, alpha, close=CLOSE) for a, b in zip(*systems, strict=True)]
+        odds = [duel(a, b, alpha, close=CLOSE) for a, b in combinations(self.outcomes, 2)]
         kept = [keeps_order(*pair, alpha) for pair in zip(order, odds, strict=True)]
         decided = np.array(kept, np.bool_)
         is_reversed = order * np.nan_to_num(comparable[i] - comparable[j]) < -TOLERANCE
-        oblivious_reversed = order * sign(oblivious[i] - oblivious[j]) < 0
-        wrong = is_reversed & decided
+        wrong = np.where(order < 0, (i, j), (j, i)).T[is_reversed & decided]
         names, official, means = self.runs["run"], self.official.tolist(), expected.tolist()
+        official_ranks, is_published = ranks(self.official).tolist(), self.column is not None
         errors = [
             DecisionError(
                 repr(self.measure),
@@ -230,12 +221,11 @@ class Standing:
                 names[below],
                 (official[above], official[below]),
                 (means[above], means[below]),
-                1 + sum(value > official[above] + TOLERANCE for value in official),
-                self.column is not None,
+                official_ranks[above],
+                is_published,
             )
-            for above, below in np.where(order < 0, (i, j), (j, i)).T[wrong].tolist()
+            for above, below in wrong.tolist()
         ]
-        is_published = self.column is not None
         used, width = ~np.isnan(comparable), self.views["range"]
         facts: dict[str, object] = {
             "measure": repr(self.measure),
@@ -249,8 +239,6 @@ class Standing:
             "overlapping": sum(each.method != "certain" for each in odds),
             "undecided": int((~decided).sum()),
             "decision_errors": len(errors) if self.known else None,
-            "oblivious_reversed": int(oblivious_reversed.sum()),
-            "oblivious_errors": int((oblivious_reversed & decided).sum()),
             **{
                 f"tau_official_{view}": _kendall_tau(comparable[used], self.views[view][used])
                 for view in ("expected", "best", "worst")

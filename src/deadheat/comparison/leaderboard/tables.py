@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import counted, some
@@ -20,7 +20,7 @@ SUMMARY = (
     Column("range_above_0", "count", title="range > 0"),
     Column("range_above_0.001", "count", title="> 0.001", drop_priority=2),
     Column("range_above_0.01", "count", title="> 0.01"),
-    Column("reversed", "count", title="reversed"),
+    Column("reversed", "count"),
     Column("undecided", "count"),
     Column("decision_errors", "count", title="errors"),
     Column("tau_official_expected", "ratio", title="τ expected"),
@@ -28,11 +28,11 @@ SUMMARY = (
     Column("tau_official_worst", "ratio", title="τ worst", drop_priority=1),
 )
 SUMMARY_NOTES = (
-    "range > …: runs that tie-breaking alone can move so far",
-    "reversed: pairs whose official order is not that of their expected values; errors: those of "
-    "them that ties do not leave undecided",
-    "undecided: pairs that random tie-breaking orders as expected with a probability below "
-    "{level:g}",
+    "range > x: number of runs that tie-breaking alone can move by more than x",
+    "reversed: pairs whose official order is not that of their expected values",
+    "undecided: pairs for which random tie-breaking keeps the order of the expected values with a "
+    "probability below {level:g}",
+    "errors: pairs that are reversed and not undecided",
     "τ: Kendall's τ-b of the official order with the orders by expected, best and worst values",
 )
 WINNERS = (
@@ -89,26 +89,15 @@ def summary_table(board: Leaderboard) -> Table:
     """Return a table of the runs and pairs that ties affect, a row per measure."""
     runs, pairs = len(board.entries), board.summary["pairs"][0]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
-    notes += map(_note_unknown, board.unknown_definitions)
     title = f"Effect of ties on the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
     return Table(board.summary, SUMMARY, title, notes)
 
 
-def _note_unknown(row: dict[str, Any]) -> str:
-    """Return a note on the missing values of a summary row, with the oblivious counts instead."""
-    return (
-        f"{row['measure']}: the definition of the published numbers is unknown ({row['met']} of "
-        f"{row['published']} met), so nothing is said about their order; in the order of the "
-        f"oblivious values, {row['oblivious_reversed']:,} pairs are reversed, "
-        f"{row['oblivious_errors']:,} of them errors"
-    )
-
-
-def error_lines(board: Leaderboard, most: int = 5) -> list[str]:
-    """Return a sentence for each of the first decision errors, and the number of the others."""
-    lines = [f"{error}." for error in board.decision_errors[:most]]
-    more = len(board.decision_errors) - most
-    return [*lines, f"{more:,} more (all are in --format json)."] if more > 0 else lines
+def error_lines(board: Leaderboard) -> list[str]:
+    """Return a sentence for each of the first five decision errors, and the number of others."""
+    lines = [f"{error}." for error in board.decision_errors]
+    more = f"{len(lines) - 5:,} more (all are in --format json)."
+    return [*lines[:5], more] if len(lines) > 5 else lines
 
 
 def winner_parts(board: Leaderboard) -> list[Part]:
