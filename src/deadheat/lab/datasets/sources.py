@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.packages import require
-from deadheat.errors import InputError
-from deadheat.formats import COMPRESSED, TABLES, column_of, is_known, table_from_file, with_names
+from deadheat.errors import InputError, one_line
+from deadheat.formats import COMPRESSED, TABLES, is_known, table_from_file, with_names
 
 IR_DATASETS = "ir_datasets:"
 """Prefix of the id of a dataset of the package ``ir_datasets``."""
@@ -24,8 +24,8 @@ _FILE_NAME = re.compile(
     r"(?P<stem>.+?)(?:-\d+-of-(?P<shards>\d+))?"
     rf"\.(?P<format>{'|'.join(_FORMATS)})(?:{'|'.join(map(re.escape, COMPRESSED))})?"
 )
+_HUB_ID = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 _PURPOSE = "Reading a dataset from the hub"
-_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,7 @@ def open_source(name_or_path: str | Path, revision: str | None) -> TableSource:
         if revision is not None:
             raise InputError(f"only the hub has revisions; leave revision={revision!r} out")
         return open_ir_datasets(name) if name.startswith(IR_DATASETS) else open_folder(path)
-    if (
-        isinstance(name_or_path, Path)
-        or name.startswith((".", "/", "~"))
-        or name.count("/") > 1
-        or "\\" in name
-    ):
+    if not _HUB_ID.fullmatch(name):
         raise InputError(f"there is no folder or file {name}; check the path")
     return open_hub(name, revision)
 
@@ -73,29 +68,31 @@ def open_folder(path: Path) -> TableSource:
         inside a folder, or a single file of ``query``, ``positive``, ``negative`` rows.
         Parquet, JSON lines, CSV and TSV, plain or compressed.
     """
-    top = _group_by_stem([path] if path.is_file() else path.iterdir())
+    entries = [path] if path.is_file() else sorted(path.iterdir())
+    files = _group_by_stem(entries)
     folders: dict[str, Splits] = {}
-    for folder in sorted(path.iterdir()) if path.is_dir() else []:
-        if folder.is_dir() and (splits := _group_by_stem(folder.iterdir())):
+    for entry in entries:
+        if entry.is_dir() and (splits := _group_by_stem(entry.iterdir())):
             # A repository with one table keeps it in `data`; the hub calls it `default`.
-            folders["default" if folder.name == "data" else folder.name] = splits
-    if any(name.endswith("corpus") for name in [*top, *folders]):
-        if twice := sorted(top.keys() & folders.keys()):
+            folders["default" if entry.name == "data" else entry.name] = splits
+    if any(name.endswith("corpus") for name in [*files, *folders]):
+        if twice := files.keys() & folders.keys():
             raise InputError(
-                f"{path} contains both a file and a folder called {twice[0]!r}; remove one"
+                f"{path} contains both a file and a folder called {min(twice)!r}; remove one"
             )
-        tables = {stem: {"": files} for stem, files in top.items()} | folders
+        tables = {stem: {"": shards} for stem, shards in files.items()} | folders
     else:
-        tables = folders | ({"default": top} if top else {})
+        tables = folders | ({"default": files} if files else {})
 
     def read(table: str, split: str) -> pl.DataFrame:
         shards = [table_from_file(file, kind) for file, kind in tables[table][split]]
         try:
-            return pl.concat(shards, how="diagonal")
-        except pl.exceptions.PolarsError:  # a column has different types in two shards
-            names = dict.fromkeys(name for shard in shards for name in shard.columns)
-            rows = [row for shard in shards for row in shard.iter_rows(named=True)]
-            return pl.DataFrame([column_of(n, [row.get(n) for row in rows]) for n in names])
+            return pl.concat(shards, how="diagonal_relaxed")
+        except pl.exceptions.PolarsError as error:
+            raise InputError(
+                f"{path}, {table}: its files have columns of different types ({one_line(error)}); "
+                "give each column one type"
+            ) from error
 
     return TableSource(str(path), sorted(tables), lambda table: sorted(tables[table]), read)
 
@@ -127,7 +124,7 @@ def open_hub(name: str, revision: str | None) -> TableSource:
     hub = require("huggingface_hub", _PURPOSE)
     at = f" at revision {revision!r}" if revision else ""
     try:
-        info = hub.HfApi().dataset_info(name, revision=revision, timeout=_TIMEOUT)
+        info = hub.HfApi().dataset_info(name, revision=revision, timeout=30.0)
     except (hub.errors.RepositoryNotFoundError, hub.errors.RevisionNotFoundError) as error:
         raise InputError(
             f"the hub has no dataset {name!r}{at}, and no local folder has that name; check the "
@@ -200,26 +197,24 @@ def open_ir_datasets(name: str) -> TableSource:
         data = library.load(own)
     except KeyError as error:
         raise InputError(f"ir_datasets has no dataset {own!r}; check the spelling") from error
-    rows: dict[str, Callable[[], list[tuple[object, ...]]]] = {}
-    if data.has_docs():
-        rows["corpus"] = lambda: [(doc.doc_id, doc.default_text()) for doc in data.docs_iter()]
-    if data.has_queries():
-        rows["queries"] = lambda: [(q.query_id, q.default_text()) for q in data.queries_iter()]
-    if data.has_qrels():
-        rows["qrels"] = lambda: [(q.query_id, q.doc_id, q.relevance) for q in data.qrels_iter()]
-    if data.has_scoreddocs():
-        rows["top_ranked"] = lambda: [(s.query_id, s.doc_id) for s in data.scoreddocs_iter()]
-    columns = {
-        "qrels": ["query_id", "doc_id", "relevance"],
-        "top_ranked": ["query_id", "doc_id"],
+    exists = {
+        "corpus": data.has_docs(),
+        "queries": data.has_queries(),
+        "qrels": data.has_qrels(),
+        "top_ranked": data.has_scoreddocs(),
     }
 
     def read(table: str, split: str) -> pl.DataFrame:
-        names = columns.get(table, ["id", "text"])
-        types = {name: pl.Float64 if name == "relevance" else pl.String for name in names}
-        frame = pl.DataFrame(rows[table](), types, orient="row")
+        if table == "qrels":
+            grades = [(q.query_id, q.doc_id, q.relevance) for q in data.qrels_iter()]
+            return pl.DataFrame(grades, ["query_id", "doc_id", "relevance"], orient="row")
         if table == "top_ranked":
-            return frame.group_by("query_id", maintain_order=True).agg(doc_ids="doc_id")
-        return frame
+            pairs = [(scored.query_id, scored.doc_id) for scored in data.scoreddocs_iter()]
+            frame = pl.DataFrame(pairs, ["query_id", "doc_ids"], orient="row")
+            return frame.group_by("query_id", maintain_order=True).agg("doc_ids")
+        items = data.docs_iter() if table == "corpus" else data.queries_iter()
+        texts = [(item[0], item.default_text()) for item in items]
+        return pl.DataFrame(texts, ["id", "text"], orient="row")
 
-    return TableSource(name, list(rows), lambda table: [""], read)
+    tables = [table for table, is_given in exists.items() if is_given]
+    return TableSource(name, tables, lambda table: [""], read)
