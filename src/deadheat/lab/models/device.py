@@ -1,14 +1,8 @@
-"""Choose the device of a model, and the number format of its weights and computation."""
+"""Choose the device of a model, and check the number format of its weights and computation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from deadheat._internal.dtypes import FORMATS
-from deadheat.errors import InputError, one_line
-
-if TYPE_CHECKING:
-    import torch
+from deadheat.errors import InputError
 
 MODEL_DTYPES = ("bf16", "fp16", "fp32")
 """The formats in which a model can run; other formats are scoring dtypes only."""
@@ -38,20 +32,3 @@ def check_model_dtype(name: str) -> None:
             f"a model cannot be run in {name!r}; use one of {', '.join(MODEL_DTYPES)} (other "
             "formats are scoring dtypes)"
         )
-
-
-def choose_dtype(model_dtype: str, device: str) -> torch.dtype:
-    """Return the torch dtype of a name, after trying it on the device."""
-    import torch
-
-    check_model_dtype(model_dtype)
-    dtype: torch.dtype = FORMATS[model_dtype].torch
-    try:
-        probe = torch.ones(2, 2, dtype=dtype, device=device)
-        torch.nn.functional.gelu(probe @ probe)
-    except (RuntimeError, TypeError, AssertionError) as error:
-        raise InputError(
-            f"{model_dtype} does not work on {device} ({one_line(error)}); use another model dtype "
-            "or device"
-        ) from error
-    return dtype
