@@ -122,16 +122,11 @@ def open_hub(name: str, revision: str | None) -> TableSource:
     Without a connection, ``datasets`` itself would list no configs and use any cached revision.
     """
     hub = require("huggingface_hub", _PURPOSE)
-    at = f" at revision {revision!r}" if revision else ""
     try:
         info = hub.HfApi().dataset_info(name, revision=revision, timeout=30.0)
-    except (hub.errors.RepositoryNotFoundError, hub.errors.RevisionNotFoundError) as error:
-        raise InputError(
-            f"the hub has no dataset {name!r}{at}, and no local folder has that name; check the "
-            "spelling, or log in with `hf auth login` if it is private or gated"
-        ) from error
     except Exception as error:  # errors of several HTTP libraries
-        with _explain_errors(f"{name}{at}", error):
+        place = f"{name} at revision {revision!r}" if revision else name
+        with _explain_errors(place, error):
             copy = hub.snapshot_download(
                 name, repo_type="dataset", revision=revision, local_files_only=True
             )
@@ -182,7 +177,8 @@ def _explain_errors(name: str, cause: Exception | None = None) -> Iterator[None]
         reason = re.split(r"\.?\n|\. ", str(error))[0] or type(error).__name__
         raise InputError(
             f"dataset {name} could not be read from the hub ({reason}), and no local folder has "
-            "that name; check the connection, or download it elsewhere and give its folder"
+            "that name; check the spelling, the connection and, for a private or gated dataset, "
+            "`hf auth login`, or download it elsewhere and give its folder"
         ) from error
 
 
