@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from dataclasses import replace
 from itertools import islice
@@ -11,7 +10,7 @@ from typing import Literal, get_args
 
 from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import counted, emit_warnings
-from deadheat.errors import InputError
+from deadheat.errors import InputError, printable
 from deadheat.lab.datasets.bm25 import bm25_candidates
 from deadheat.lab.datasets.dataset import RetrievalDataset
 from deadheat.lab.datasets.layouts import POOLED, read_contents
@@ -125,7 +124,7 @@ def load_dataset(
     name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
     return replace(
         usable,
-        name=os.fsencode(name).decode(errors="backslashreplace"),  # a path may not be UTF-8
+        name=printable(name),  # a path may not be UTF-8
         queries=queries,
         corpus=corpus,
         judgements=judgements,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.packages import require
@@ -17,8 +16,6 @@ from deadheat.formats import COMPRESSED, TABLES, is_known, table_from_file, with
 
 IR_DATASETS = "ir_datasets:"
 """Prefix of the id of a dataset of the package ``ir_datasets``."""
-Splits: TypeAlias = dict[str, list[tuple[Path, str]]]
-"""Files of each split, with their formats."""
 _FORMATS = {**{name: name for name in TABLES}, "ndjson": "jsonl"}
 _FILE_NAME = re.compile(
     r"(?P<stem>.+?)(?:-\d+-of-(?P<shards>\d+))?"
@@ -68,24 +65,39 @@ def open_folder(path: Path) -> TableSource:
         inside a folder, or a single file of ``query``, ``positive``, ``negative`` rows.
         Parquet, JSON lines, CSV and TSV, plain or compressed.
     """
-    entries = [path] if path.is_file() else sorted(path.iterdir())
-    files = _group_by_stem(entries)
-    folders: dict[str, Splits] = {}
-    for entry in entries:
-        if entry.is_dir() and (splits := _group_by_stem(entry.iterdir())):
-            # A repository with one table keeps it in `data`; the hub calls it `default`.
-            folders["default" if entry.name == "data" else entry.name] = splits
-    if any(name.endswith("corpus") for name in [*files, *folders]):
-        if twice := files.keys() & folders.keys():
+    root = path.parent if path.is_file() else path
+    paths = [path] if path.is_file() else sorted([*path.glob("*"), *path.glob("*/*")])
+    matches = {file: match for file in paths if (match := _FILE_NAME.fullmatch(file.name))}
+    files = {file: match["stem"] for file, match in matches.items() if file.is_file()}
+    names = (stem if file.parent == root else file.parent.name for file, stem in files.items())
+    has_corpus = any(name.endswith("corpus") for name in names)
+    tables: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+    for file, stem in files.items():
+        table, split = file.parent.name, stem
+        if file.parent == root:
+            table, split = (stem, "") if has_corpus else ("default", stem)
+        elif table == "data":  # of a repository with one table; the hub calls it `default`
+            table = "default"
+        tables[table][split].append(file)
+    for table, splits in tables.items():
+        if "" in splits and len(splits) > 1:
             raise InputError(
-                f"{path} contains both a file and a folder called {min(twice)!r}; remove one"
+                f"{path} contains both a file and a folder called {table!r}; remove one"
             )
-        tables = {stem: {"": shards} for stem, shards in files.items()} | folders
-    else:
-        tables = folders | ({"default": files} if files else {})
+        for shards in splits.values():
+            expected = int(matches[shards[0]]["shards"] or 1)
+            if len(shards) != expected:
+                raise InputError(
+                    f"{shards[0].parent} should contain {expected} file(s) of "
+                    f"{files[shards[0]]!r}, but contains {', '.join(file.name for file in shards)};"
+                    " add missing files or remove duplicates"
+                )
 
     def read(table: str, split: str) -> pl.DataFrame:
-        shards = [table_from_file(file, kind) for file, kind in tables[table][split]]
+        shards = [
+            table_from_file(file, _FORMATS[matches[file]["format"]])
+            for file in tables[table][split]
+        ]
         try:
             return pl.concat(shards, how="diagonal_relaxed")
         except pl.exceptions.PolarsError as error:
@@ -95,25 +107,6 @@ def open_folder(path: Path) -> TableSource:
             ) from error
 
     return TableSource(str(path), sorted(tables), lambda table: sorted(tables[table]), read)
-
-
-def _group_by_stem(paths: Iterable[Path]) -> Splits:
-    """Group data files by the name before shard number and extension, shards in order."""
-    groups: Splits = defaultdict(list)
-    expected: dict[str, int] = {}
-    for path in sorted(paths):
-        match = _FILE_NAME.fullmatch(path.name)
-        if match is not None and path.is_file():
-            groups[match["stem"]].append((path, _FORMATS[match["format"]]))
-            expected[match["stem"]] = int(match["shards"] or 1)
-    for stem, shards in groups.items():
-        if len(shards) != expected[stem]:
-            names = ", ".join(shard.name for shard, _ in shards)
-            raise InputError(
-                f"{shards[0][0].parent} should contain {expected[stem]} file(s) of {stem!r}, but "
-                f"contains {names}; add missing files or remove duplicates"
-            )
-    return dict(groups)
 
 
 def open_hub(name: str, revision: str | None) -> TableSource:

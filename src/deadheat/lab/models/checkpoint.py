@@ -145,19 +145,15 @@ def _find_own(name: str, revision: str | None) -> Checkpoint:
     if any((path / file).is_file() for file in ("config.json", "modules.json", ADAPTER)):
         checkpoint = Checkpoint(name, path, revision="")
         return replace(checkpoint, revision=hash_files(checkpoint.weights()))
-    if path.is_dir():
-        packed = sorted(path.glob("*.gguf"))
-        if len(packed) != 1:
-            raise InputError(
-                f"the folder {name!r} contains no single model: no config.json, no modules.json, "
-                f"and {len(packed)} .gguf files; pass another folder or the path of a .gguf file"
-            )
-        path = packed[0]
-    if path.is_file() and path.suffix == ".gguf":
-        return Checkpoint(name, path.parent, hash_files([path]), gguf=path.name)
-    if path.exists():
-        raise InputError(f"{name!r} is not a model; pass a folder, a .gguf file or a hub id")
-    return download(name, revision)
+    if not path.exists():
+        return download(name, revision)
+    packed = [file for file in [path, *path.glob("*")] if file.suffix == ".gguf"]
+    if len(packed) != 1:
+        raise InputError(
+            f"{name!r} is not a model: it has no config.json, no modules.json, and {len(packed)} "
+            ".gguf files; pass a folder with a model, the path of a .gguf file, or a hub id"
+        )
+    return Checkpoint(name, packed[0].parent, hash_files(packed), gguf=packed[0].name)
 
 
 def download(name: str, revision: str | None) -> Checkpoint:

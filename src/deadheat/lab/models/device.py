@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadheat.errors import InputError
+from deadheat.errors import InputError, one_line
 
 MODEL_DTYPES = ("bf16", "fp16", "fp32")
 """The formats in which a model can run; other formats are scoring dtypes only."""
@@ -12,16 +12,16 @@ def choose_device(device: str | None) -> str:
     """Return the given device, else CUDA, else MPS, else the CPU."""
     import torch
 
-    available = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
     if device is None:
-        return next(name for name, works in available.items() if works)
-    if not available.get(device.split(":")[0], False):
-        usable = ", ".join(name for name, works in available.items() if works)
-        raise InputError(f"the device {device!r} is not available here; use one of {usable}")
+        has_mps = torch.backends.mps.is_available()
+        return "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(
+            f"the device {device!r} is not available here ({one_line(error)}); use another, such "
+            "as cpu"
+        ) from error
     return device
 
 

@@ -37,12 +37,13 @@ from deadheat.provenance import ModelProvenance
 PACKAGES = ("torch", "transformers", "sentence-transformers", "tokenizers", "deadheat")
 HEAD_WEIGHT = re.compile(r"\.(score|classifier|out_proj)\.weight$")
 """Names of the last layer of a classifier in transformers."""
-# Position embeddings of these models begin after the padding index.
 _PROMPTS: dict[Kind, tuple[type, ...]] = {
     "cross-encoder": (),
     "yes-no": (PairPrompt, str),
     "bi-encoder": (TextPrompt,),
 }
+"""Types of the prompts of each kind of model."""
+# Position embeddings of these models begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"}
 
 
