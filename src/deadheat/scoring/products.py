@@ -302,8 +302,7 @@ def cast_finite(name: str, values: Any, format: Format) -> Any:
         wide = values.float() if values.element_size() == 1 else values
         finite = wide.isfinite()
     if not finite.all():
-        mask = finite if isinstance(finite, np.ndarray) else finite.cpu().numpy()
-        index = np.argwhere(~mask)[0].tolist()
+        index = np.argwhere(np.logical_not(as_array(name, finite)))[0].tolist()
         raise InputError(
             f"{name}{index} is {float(wide[tuple(index)])}: scores need finite values (an FP16 "
             "model overflows beyond 65504; run it in bf16 or fp32)"

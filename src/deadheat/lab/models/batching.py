@@ -94,7 +94,15 @@ class Batches:
                 f"({one_line(error)}); use a smaller batch size or max_length, or another device"
             ) from error
         for tensor in tensors:
-            check_finite(tensor, indices, self.texts, self.provenance.model_dtype)
+            bad = (~tensor.isfinite()).any(dim=1)
+            if bad.any():
+                index = indices[int(bad.nonzero()[0])]
+                raise InputError(
+                    f"the model in {self.provenance.model_dtype} gave NaN or infinity for input "
+                    f"{index} ({self.texts[index]!r:.80}); use model_dtype='bf16' or 'fp32' (FP16 "
+                    "overflows beyond 65504), or another copy of the model (its weights may be "
+                    "damaged)"
+                )
         return tensors
 
 
@@ -108,22 +116,3 @@ def check_texts(texts: Sequence[str], what: str) -> None:
                 f"{what}[{index}] must be a text with words, not {text!r:.60}; add a text, or "
                 "remove it from the candidates"
             )
-
-
-def check_finite(
-    rows: torch.Tensor, indices: Sequence[int], texts: Sequence[str], dtype: str
-) -> None:
-    """Raise InputError for NaN and infinity; the message contains the first such input."""
-    bad = (~rows.isfinite()).any(dim=1)
-    if not bad.any():
-        return
-    index = indices[int(bad.nonzero()[0])]
-    text = texts[index] if len(texts[index]) <= 80 else texts[index][:77] + "..."
-    way_out = (
-        "FP16 overflows beyond 65504: use model_dtype='bf16' or 'fp32'"
-        if dtype == "fp16"
-        else "the weights may be damaged: try model_dtype='fp32' or another copy of the checkpoint"
-    )
-    raise InputError(
-        f"the model in {dtype} gave NaN or infinity for input {index} ({text!r}); {way_out}"
-    )

@@ -87,7 +87,7 @@ class Reranker(ABC):
                 logits = self._run(*own)
             if not with_hidden:
                 return (logits,)
-            return logits, head_input(activations, self._rows, logits, self._name).cpu()
+            return logits, head_input(activations, self._rows, logits).cpu()
 
         return Batches.of(queries, tokenize, forward, self.provenance)
 
@@ -121,11 +121,7 @@ class Reranker(ABC):
     def _head_layer(self) -> torch.nn.Linear:
         queries, documents = map(list, zip(*PROBE, strict=True))
         run = partial(self._run, queries, documents)
-        return find_head(self._model, run, self._rows, self._name).layer
-
-    @property
-    def _name(self) -> str:
-        return repr(self.provenance.model)
+        return find_head(self._model, run, self._rows).layer
 
 
 class ClassifierReranker(Reranker):
