@@ -167,10 +167,9 @@ def _explain_errors(name: str, cause: Exception | None = None) -> Iterator[None]
         yield
     except Exception as own:  # errors of the network or the files, from several libraries
         error = cause or own
-        reason = re.split(r"\.?\n|\. ", str(error))[0] or type(error).__name__
         raise InputError(
-            f"dataset {name} could not be read from the hub ({reason}), and no local folder has "
-            "that name; check the spelling, the connection and, for a private or gated dataset, "
+            f"dataset {name} could not be read from the hub ({one_line(error)}), and no local "
+            "folder has that name; check the spelling, the connection and, for a private or gated dataset, "
             "`hf auth login`, or download it elsewhere and give its folder"
         ) from error
 
