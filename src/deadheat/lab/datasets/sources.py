@@ -50,7 +50,7 @@ def open_source(name_or_path: str | Path, revision: str | None) -> TableSource:
         if revision is not None:
             raise InputError(f"only the hub has revisions; leave revision={revision!r} out")
         return open_ir_datasets(name) if name.startswith(IR_DATASETS) else open_folder(path)
-    if not _HUB_ID.fullmatch(name):
+    if isinstance(name_or_path, Path) or not _HUB_ID.fullmatch(name):
         raise InputError(f"there is no folder or file {name}; check the path")
     return open_hub(name, revision)
 
