@@ -169,8 +169,8 @@ def _explain_errors(name: str, cause: Exception | None = None) -> Iterator[None]
         error = cause or own
         raise InputError(
             f"dataset {name} could not be read from the hub ({one_line(error)}), and no local "
-            "folder has that name; check the spelling, the connection and, for a private or gated dataset, "
-            "`hf auth login`, or download it elsewhere and give its folder"
+            "folder has that name; check the spelling, the connection and, for a private or gated "
+            "dataset, `hf auth login`, or download it elsewhere and give its folder"
         ) from error
 
 
