@@ -18,5 +18,5 @@ def outputs_of(
         vectors=rows,
         hidden=hidden[0] if hidden else None,
         provenance=model.provenance,
-        inputs=batches.plan.inputs,
+        inputs=batches.inputs,
     )

@@ -120,10 +120,10 @@ def test_the_same_bits_again_and_after_a_break(last):
     assert len(batches) == 5
     whole = [batches.run(number)[0] for number in range(5)]
     for number in range(2, 5):
-        assert again.plan.batches[number] == batches.plan.batches[number]
+        assert again.indices[number] == batches.indices[number]
         assert torch.equal(again.run(number)[0], whole[number])
     collected = outputs_of(model, TEXTS, "query").vectors
-    for indices, vectors in zip(batches.plan.batches, whole, strict=True):
+    for indices, vectors in zip(batches.indices, whole, strict=True):
         assert torch.equal(collected[list(indices)], vectors)
 
 

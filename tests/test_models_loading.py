@@ -13,8 +13,6 @@ from model_outputs import outputs_of
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.lab.models import PRESETS, PairPrompt, TextPrompt, find_preset, load_model
 from deadheat.lab.models.batching import plan_batches
-from deadheat.lab.models.device import MODEL_DTYPES
-from deadheat.provenance import InputFacts
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -140,8 +138,7 @@ def test_preset_bi_encoders(tmp_path, name, build, pooling, query, document, len
 
 def test_the_composition_of_batches_is_the_documented_one():
     plan = plan_batches([5, 7, 7, 5, 20, 30], batch_size=4, max_length=10)
-    assert plan.batches == ((4, 5, 1, 2), (0, 3))
-    assert plan.inputs == InputFacts(6, truncated=2)
+    assert plan == [[4, 5, 1, 2], [0, 3]]
 
 
 def test_the_length_of_the_checkpoint_is_used_without_a_preset(reranker, encoder):
@@ -210,7 +207,7 @@ def test_a_causal_model_without_chat_template_needs_a_prompt(tmp_path):
 def test_a_model_that_is_nowhere(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(
-        InputError, match=r"'no/such-model' is not a local.* hub cannot be reached;"
+        InputError, match=r"'no/such-model' is not a local.* not be downloaded from .* hub"
     ):
         load("no/such-model")
     with pytest.raises(InputError, match=r"hf auth login"):
@@ -245,7 +242,7 @@ def test_pickled_weights_are_not_read(tmp_path):
     folder = tiny.bert(tmp_path / "pickled")
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(b"anything")
-    with pytest.raises(InputError, match=r"pytorch_model\.bin .*pickle"):
+    with pytest.raises(InputError, match=r"pickled has no .*pickle can run code"):
         load(folder)
 
 
@@ -302,13 +299,6 @@ def test_a_prompt_of_the_other_kind(encoder):
 def test_a_device_that_is_absent(reranker):
     with pytest.raises(InputError, match="'cuda:0' is not available"):
         load(reranker, device="cuda:0")
-
-
-def test_a_dtype_the_device_cannot_compute_in(reranker, monkeypatch):
-    format = "fp8_e5m2"  # torch has no such product on a CPU
-    monkeypatch.setattr("deadheat.lab.models.device.MODEL_DTYPES", (*MODEL_DTYPES, format))
-    with pytest.raises(InputError, match=rf"{format} does not work on cpu "):
-        load(reranker, format)
 
 
 @pytest.mark.parametrize("package", ["torch", "transformers", "sentence_transformers"])

@@ -105,25 +105,23 @@ def test_the_same_call_gives_the_same_bits_and_a_run_can_be_continued(folders, k
     first = load(folders, kind, "bf16", batch_size=3)
     batches = first.batches(tiny.PAIRS, with_hidden=True)
     again = load(folders, kind, "bf16", batch_size=3).batches(tiny.PAIRS)
-    assert again.plan == batches.plan
+    assert again.indices == batches.indices
     whole = [batches.run(number)[0] for number in range(len(batches))]
     for number in range(4, len(batches)):
         assert torch.equal(again.run(number)[0], whole[number])
     collected = outputs_of(first, tiny.PAIRS).logits
-    for indices, logits in zip(batches.plan.batches, whole, strict=True):
+    for indices, logits in zip(batches.indices, whole, strict=True):
         assert torch.equal(collected[list(indices)], logits)
-    assert sorted(i for indices in batches.plan.batches for i in indices) == list(
-        range(len(tiny.PAIRS))
-    )
+    assert sorted(i for indices in batches.indices for i in indices) == list(range(len(tiny.PAIRS)))
 
 
 def test_batches_begin_with_the_longest_inputs(folders):
     model = load(folders, "bert", batch_size=4)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folders["bert"])
     lengths = [len(tokenizer(*pair)["input_ids"]) for pair in tiny.PAIRS]
-    order = [i for indices in model.batches(tiny.PAIRS).plan.batches for i in indices]
+    order = [i for indices in model.batches(tiny.PAIRS).indices for i in indices]
     assert order == sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
-    assert [len(indices) for indices in model.batches(tiny.PAIRS).plan.batches] == [4] * 5
+    assert [len(indices) for indices in model.batches(tiny.PAIRS).indices] == [4] * 5
 
 
 class LimitedMemory:

@@ -147,9 +147,6 @@ class ScoreFacts(Record):
     sort. The numbers are then about these groups."""
 
 
-_DEFAULT_SETTINGS = EvalSettings()
-
-
 @dataclass(frozen=True)
 class Provenance(Record):
     """Provenance of a result."""
@@ -158,7 +155,7 @@ class Provenance(Record):
     """The run: a path, or a name."""
     qrels: str | None = None
     """The source of the judgements; None if they have none."""
-    settings: EvalSettings = _DEFAULT_SETTINGS
+    settings: EvalSettings = field(default_factory=EvalSettings)
     """Options of the evaluation."""
     dataset: DatasetProvenance | None = None
     model: ModelProvenance | None = None

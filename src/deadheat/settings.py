@@ -108,12 +108,14 @@ class EvalSettings:
             )
         object.__setattr__(self, "tie_tolerance", float(self.tie_tolerance))
         if self.score_dtype is not None:
-            object.__setattr__(self, "score_dtype", _parse_score_dtype(self.score_dtype).name)
+            object.__setattr__(self, "score_dtype", _parse_score_dtype(self.score_dtype))
 
     @property
     def score_format(self) -> Format | None:
         """The number format to which scores are rounded; None does not round."""
-        return None if self.score_dtype is None else _parse_score_dtype(self.score_dtype)
+        from deadheat._internal.dtypes import FORMATS
+
+        return None if self.score_dtype is None else FORMATS[self.score_dtype]
 
     @property
     def needs_ranks(self) -> bool:
@@ -146,11 +148,11 @@ class EvalSettings:
         return f"oblivious: ties {self.in_tie_order}{seen}"
 
 
-def _parse_score_dtype(score_dtype: object) -> Format:
+def _parse_score_dtype(score_dtype: object) -> str:
+    """Return the name of the number format of a precision."""
     from deadheat._internal.dtypes import parse_format
 
-    format = parse_format(score_dtype)
-    if format.name not in SCORE_PRECISIONS.values():
-        known = ", ".join(SCORE_PRECISIONS)
-        raise InputError(f"score_dtype must be one of {known}, not {format.name}")
-    return format
+    name = parse_format(score_dtype).name
+    if name not in SCORE_PRECISIONS.values():
+        raise InputError(f"score_dtype must be one of {', '.join(SCORE_PRECISIONS)}, not {name}")
+    return name

@@ -132,19 +132,10 @@ def _from_embeddings(name: str, model: str, file: str) -> Recording:
     stored = np.load(_read(file))
     queries, documents = (stored[x].view(ml_dtypes.bfloat16) for x in ("queries", "documents"))
     scores = {"fp32": stored["fp32"]}
+    given = {"model_dtype": "bf16", "queries": queries, "documents": documents}
     for regime in ("native", "hps"):
-        of_queries = [
-            score(
-                "dot",
-                regime=regime,
-                model_dtype="bf16",
-                queries=queries[q : q + 1],
-                documents=documents[stored["query"] == q],
-                backend="numpy",
-            ).ravel()
-            for q in range(len(queries))
-        ]
-        scores[regime] = np.concatenate(of_queries)
+        products = score("dot", regime=regime, backend="numpy", **given)
+        scores[regime] = products[stored["query"], np.arange(len(documents))]
     pairs = pl.DataFrame(
         {
             "query_id": [f"q{q}" for q in stored["query"]],

@@ -30,6 +30,7 @@ from deadheat.scoring.products import (
     check_product,
     check_range,
     convert,
+    finish_product,
     operand,
 )
 
@@ -185,11 +186,8 @@ def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any
             f"queries and documents must have one dtype, not {queries.dtype} and {documents.dtype}"
         )
     q, d = operand("queries", queries, format, kind), operand("documents", documents, format, kind)
-    scores = q @ d.T
-    if not format.is_float:
-        return convert((scores - q.shape[1]) / 2 if kind == "hamming" else scores, "int64")
-    check_range("a product", float(abs(scores).max()), format)
-    return scores.to(format.torch) if is_tensor(scores) else format.round(scores)
+    scores = finish_product(q @ d.T, q.shape[1], format, kind)
+    return scores if format.is_float else convert(scores, "int64")
 
 
 def apply_head(hidden: Any, weight: Any, bias: Any) -> Any:

@@ -25,6 +25,12 @@ PROBE = (
 """Two (query, document) pairs of different lengths, so that one is padded; the longer one first,
 which is the order sentence-transformers runs them in."""
 
+_NO_HEAD = (
+    "no plain linear layer of the model gives its logits (the model scales or caps them, or the "
+    "layer is quantised or of a special type): the head regime cannot be used with it, use "
+    "native or hps"
+)
+
 
 @dataclass(frozen=True)
 class Activation:
@@ -55,7 +61,6 @@ def find_head(
     model: Module,
     run: Callable[[], Tensor],
     rows: Sequence[int],
-    name: str,
     *,
     subtracts: bool = False,
 ) -> Activation:
@@ -70,8 +75,6 @@ def find_head(
         row per pair.
     rows
         The outputs of the layer that are the logits: those of the labels, or of no and yes.
-    name
-        Name of the model in errors.
     subtracts
         Whether the model returns the difference of its two logits, yes − no.
     """
@@ -83,7 +86,7 @@ def find_head(
         own = [activation for activation in activations if activation.layer is layer]
         if _gives(own, rows, logits, subtracts) and all(map(_is_plain, own)):
             return own[0]
-    raise _no_head(name)
+    raise InputError(_NO_HEAD)
 
 
 def logit_rows(model: Any) -> tuple[list[int], bool]:
@@ -98,12 +101,10 @@ def logit_rows(model: Any) -> tuple[list[int], bool]:
     return rows, len(rows) == 2
 
 
-def head_input(
-    activations: Sequence[Activation], rows: Sequence[int], logits: Tensor, name: str
-) -> Tensor:
+def head_input(activations: Sequence[Activation], rows: Sequence[int], logits: Tensor) -> Tensor:
     """Return the input of the head, a row per input of the model; check that its output matches."""
     if not _gives(activations, rows, logits):
-        raise _no_head(name)
+        raise InputError(_NO_HEAD)
     return _join_rows([activation.hidden for activation in activations])
 
 
@@ -149,11 +150,3 @@ def _join_rows(tensors: Sequence[Tensor]) -> Tensor:
     import torch
 
     return torch.cat([last_position(tensor) for tensor in tensors])
-
-
-def _no_head(name: str) -> InputError:
-    return InputError(
-        f"no plain linear layer of {name} gives its logits (the model scales or caps them, or the "
-        "layer is quantised or of a special type): the head regime cannot be used with it, use "
-        "native or hps"
-    )

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +33,9 @@ Array = npt.NDArray[np.generic]
 """Of any type."""
 Matrix: TypeAlias = "npt.NDArray[Any] | Tensor"
 """An array or a torch tensor of two dimensions."""
-_BITS = dict.fromkeys(("bool", "int8", "uint8"), FORMATS["binary"])
 _NUMBERS = {format.dtype.name: format for format in FORMATS.values() if format.name != "binary"}
 _NUMBERS["uint8"] = FORMATS["int8"]
-"""The formats of embeddings by the type that they are stored as: bits, and numbers."""
+"""The formats of embeddings of numbers by the type that they are stored as."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +52,20 @@ class Products:
     n_queries: int
     width: int
     kind: Product
-    regime: str
     dtype: str
     """The stored dtype of the queries; binary ones may be packed."""
-    given: Format
-    """The number format of the queries."""
     format: Format
     """The scoring dtype."""
-    noise: float
-    """Largest rounding error of a score, relative to the largest score."""
+    provenance: ScoringProvenance
+    """Provenance of the scores; each product uses one thread."""
 
     @classmethod
     def of(cls, queries: Any, kind: Product, regime: str) -> Products:
         """Prepare queries: an array or a torch tensor, ``[queries, width]``."""
-        if kind not in ("dot", "cosine", "hamming"):
+        if kind not in get_args(Product):
             raise InputError(f"unknown similarity {kind!r}; choose dot, cosine or hamming")
-        if not isinstance(queries, np.ndarray) and is_tensor(queries):
+        in_torch = is_tensor(queries)
+        if in_torch:
             check_tensors(queries=queries)
             with _torch_lock:  # the first torch call of a thread stores the number of threads again
                 require("torch", "a product of tensors").get_num_threads()
@@ -76,40 +73,50 @@ class Products:
         else:
             asked = as_array("queries", queries)
         dtype = dtype_name(asked)
-        given, format = _find_formats(dtype, kind, regime)
+        given = FORMATS["binary"] if kind == "hamming" else _NUMBERS.get(dtype)
+        if given is None:
+            raise InputError(
+                f"queries are {dtype}, which {kind} cannot score: cast them to floats of up to 32 "
+                "bits or 8-bit integers; bits need the similarity 'hamming'"
+            )
+        format = scoring_format(regime, given, kind)
         check_product(format, kind, asked.shape, asked.shape)
         ready = operand("queries", asked, format, kind)
-        bits = format.mantissa
-        noise = 0.0 if bits is None else 2.0 ** (2 - min(bits, 12))
         n_queries, width = asked.shape
         if n_queries == 1:
             # The last bits of the product of one vector with a matrix depend on the memory address
             # of the matrix; with two vectors they do not.
             ready = ready[[0, 0]]
-        return cls(ready, n_queries, width, kind, regime, dtype, given, format, noise)
+        origin = ScoringProvenance(
+            regime=regime,
+            model_dtype=given.name,
+            scoring_dtype=format.name,
+            function=kind,
+            backend="torch" if in_torch else "numpy",
+            threads=1 if in_torch else None,
+        )
+        return cls(ready, n_queries, width, kind, dtype, format, origin)
+
+    @property
+    def noise(self) -> float:
+        """Largest rounding error of a score, relative to the largest score."""
+        bits = self.format.mantissa
+        return 0.0 if bits is None else 2.0 ** (2 - min(bits, 12))
 
     def __call__(self, documents: Matrix) -> Matrix:
         """Score every query with a block of documents: ``[queries, documents]``."""
-        is_exact = self.format.mantissa is None
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.kind == "dot" and not is_exact:
+            if self.kind == "dot" and self.format.is_float:
                 ready = cast(documents, self.format)  # checked below, if a product is not finite
             else:
                 ready = operand("documents", documents, self.format, self.kind)
-            scores = self.multiply(ready)
-        if is_exact:
-            if self.kind == "hamming":
-                scores -= self.queries.shape[1]
-                scores /= 2
-            return scores[: self.n_queries]
-        largest = max(float(scores.max()), -float(scores.min()))
-        if not largest <= self.format.largest:  # NaN, too
-            cast_finite("documents", documents, self.format)
-            check_range("a product", np.inf if np.isnan(largest) else largest, self.format)
-        scores = scores[: self.n_queries]
-        if not isinstance(scores, np.ndarray):
-            return scores.to(self.format.torch)
-        return scores if self.format.name == "fp32" else self.format.round(scores)
+            scores = self.multiply(ready)[: self.n_queries]
+        try:
+            finished: Matrix = finish_product(scores, self.queries.shape[1], self.format, self.kind)
+        except InputError:
+            cast_finite("documents", documents, self.format)  # names the value, if it is the cause
+            raise
+        return finished
 
     def multiply(self, documents: Matrix) -> Matrix:
         """Multiply the queries with documents in the scoring dtype."""
@@ -119,56 +126,27 @@ class Products:
             return product
         shape = (len(queries), len(documents))
         # Sums of whole numbers are exact in any order.
-        is_exact = self.format.mantissa is None
-        tile = shape if is_exact else _find_tile(*shape, self.width)
+        tile = _find_tile(*shape, self.width) if self.format.is_float else shape
         return _multiply_tiles(queries, np.asarray(documents), tile)
 
     def check(self, documents: Matrix) -> None:
         """Raise an error if the documents do not have the type and width of the queries."""
-        here, there = (
-            "arrays" if isinstance(values, np.ndarray) else f"torch tensors on {values.device}"
-            for values in (documents, self.queries)
-        )
-        if here != there:
-            raise InputError(
-                f"the documents are {here} and the queries {there}: use one type, on one device"
-            )
-        if documents.shape[1] != self.width:
-            raise InputError(
-                f"embeddings of the shape {list(documents.shape)} do not match queries of the "
-                f"width {self.width}"
-            )
+
+        def describe(values: Matrix, width: int, dtype: str) -> str:
+            is_array = isinstance(values, np.ndarray)
+            place = "arrays" if is_array else f"torch tensors on {values.device}"
+            return f"{place} of {dtype} and width {width}"
+
         dtype = dtype_name(documents)
-        quantised = self.format.mantissa is not None and dtype in ("int8", "uint8")
-        if dtype != self.dtype and not quantised:
+        if self.format.is_float and dtype in ("int8", "uint8"):
+            dtype = self.dtype  # quantised documents may be scored with float queries
+        own = describe(documents, documents.shape[1], dtype)
+        expected = describe(self.queries, self.width, self.dtype)
+        if own != expected:
             raise InputError(
-                f"the documents are {dtype} and the queries {self.dtype}: embed both in one dtype "
+                f"the documents are {own} and the queries {expected}: embed both in the same way "
                 "(int8 documents may be scored with float queries)"
             )
-
-    def provenance(self) -> ScoringProvenance:
-        """Return the provenance of the scores; each product uses one thread."""
-        is_array = isinstance(self.queries, np.ndarray)
-        return ScoringProvenance(
-            regime=self.regime,
-            model_dtype=self.given.name,
-            scoring_dtype=self.format.name,
-            function=self.kind,
-            backend="numpy" if is_array else "torch",
-            threads=None if is_array else 1,
-        )
-
-
-@cache
-def _find_formats(dtype: str, kind: Product, regime: str) -> tuple[Format, Format]:
-    """Return the format of queries that are stored as `dtype`, and the scoring dtype."""
-    format = (_BITS if kind == "hamming" else _NUMBERS).get(dtype)
-    if format is None:
-        raise InputError(
-            f"queries are {dtype}, which {kind} cannot score: cast them to floats of up to 32 bits "
-            "or 8-bit integers; hamming needs bits, boolean or packed into (u)int8"
-        )
-    return format, scoring_format(regime, format, kind)
 
 
 @cache
@@ -291,7 +269,7 @@ def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
     """
     if kind == "hamming":  # dot products are D − 2 × distance
         return convert(2 * _unpack_bits(name, values) - 1, "float32")
-    if format.mantissa is None:
+    if not format.is_float:
         largest = 1 << (14 if _check_eight_bit(name, values) == "int8" else 16)
         return convert(values, "float32" if values.shape[-1] * largest <= 1 << 24 else "float64")
     floats = cast_finite(name, values, format)
@@ -324,8 +302,7 @@ def cast_finite(name: str, values: Any, format: Format) -> Any:
         wide = values.float() if values.element_size() == 1 else values
         finite = wide.isfinite()
     if not finite.all():
-        mask = finite if isinstance(finite, np.ndarray) else finite.cpu().numpy()
-        index = np.argwhere(~mask)[0].tolist()
+        index = np.argwhere(np.logical_not(as_array(name, finite)))[0].tolist()
         raise InputError(
             f"{name}{index} is {float(wide[tuple(index)])}: scores need finite values (an FP16 "
             "model overflows beyond 65504; run it in bf16 or fp32)"
@@ -381,6 +358,20 @@ def convert(values: Any, dtype: str) -> Any:
     return values.to(getattr(torch, dtype))
 
 
+def finish_product(scores: Any, width: int, format: Format, kind: Product) -> Any:
+    """Return the scores of products of operands of this width; may overwrite them.
+
+    Products of floats are rounded to the format; raise an error if one does not fit it.
+    """
+    if format.is_float:
+        check_range("a product", max(float(scores.max()), -float(scores.min())), format)
+        return scores.to(format.torch) if is_tensor(scores) else format.round(scores)
+    if kind == "hamming":
+        scores -= width
+        scores /= 2
+    return scores
+
+
 def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -> None:
     """Raise an error unless the widths are equal and the format has this product."""
     kinds = {"binary": ("hamming",), "int8": ("dot",)}.get(format.name, ("dot", "cosine"))
@@ -394,7 +385,7 @@ def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -
 
 def check_range(name: str, largest: float, format: Format) -> None:
     """Raise an error for values that would overflow or saturate in a format."""
-    if largest > format.largest:
+    if not largest <= format.largest:  # NaN, too
         wide = format.name in ("bf16", "fp32")
         raise InputError(
             f"{name} of {largest:g} does not fit {format.name} (up to {format.largest:g}): "

@@ -264,7 +264,7 @@ def evaluate_shards(
         "corpus",
         judgements.source,
         settings,
-        scoring=products.provenance(),
+        scoring=products.provenance,
         scores=ScoreFacts(sum(sizes), len(sizes), max(sizes, default=0), not exact_ties),
         versions=versions(),
     )

@@ -117,7 +117,7 @@ def find_scoring_head(model: CrossEncoder) -> Activation:
         return logits.reshape(len(PROBE), -1)
 
     rows, subtracts = logit_rows(model)
-    return find_head(model, run, rows, f"this {type(model).__name__}", subtracts=subtracts)
+    return find_head(model, run, rows, subtracts=subtracts)
 
 
 def logit_score(model: CrossEncoder) -> Any:

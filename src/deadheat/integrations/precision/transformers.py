@@ -44,7 +44,7 @@ class TransformersView(View):
         _run_probe(model, source.tokens, rows)
         if source.layer == "hps":
             return {"_modules": model._modules}
-        head = find_head(model, lambda: _run_probe(model, source.tokens, rows), rows, name)
+        head = find_head(model, lambda: _run_probe(model, source.tokens, rows), rows)
         modules = with_fp32_layer(model._modules, head.layer, rows, keep_width=True)
         return {"_modules": modules}
 

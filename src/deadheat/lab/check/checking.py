@@ -362,7 +362,7 @@ def _run_cross_encoder(
     if model.num_labels > 2:
         raise InputError(f"a reranker must have one logit or two, not {model.num_labels}")
     rows, subtracts = logit_rows(model)
-    own, name, texts = model.activation_fn, f"this {type(model).__name__}", list_pairs(dataset)
+    own, texts = model.activation_fn, list_pairs(dataset)
 
     def predict(pairs: Iterable[tuple[str, str]], size: int, step: Callable[..., Any]) -> Tensor:
         module = torch.nn.Identity()  # before version 5.4 it must be a module
@@ -378,7 +378,7 @@ def _run_cross_encoder(
         return predict(PROBE, 1, lambda scores: scores).reshape(len(PROBE), -1)
 
     try:
-        layer = find_head(model, probe, rows, name, subtracts=subtracts).layer
+        layer = find_head(model, probe, rows, subtracts=subtracts).layer
     except InputError:
         layer = None
     kept: list[tuple[Tensor, ...]] = []
@@ -391,7 +391,7 @@ def _run_cross_encoder(
                 given = given.softmax(dim=-1)[:, 1:]
             if layer is not None:
                 logits = torch.cat([last_position(each.output) for each in activations])[:, rows]
-                hidden = head_input(activations, rows, logits, name)
+                hidden = head_input(activations, rows, logits)
                 activations.clear()
             done = sum(len(batch[0]) for batch in kept)
             kept.append(tuple(each.cpu() for each in (given, logits, hidden)))

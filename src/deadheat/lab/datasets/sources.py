@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.packages import require
-from deadheat.errors import InputError
-from deadheat.formats import COMPRESSED, TABLES, column_of, is_known, table_from_file, with_names
+from deadheat.errors import InputError, one_line
+from deadheat.formats import COMPRESSED, TABLES, is_known, table_from_file, with_names
 
 IR_DATASETS = "ir_datasets:"
 """Prefix of the id of a dataset of the package ``ir_datasets``."""
-Splits: TypeAlias = dict[str, list[tuple[Path, str]]]
-"""Files of each split, with their formats."""
 _FORMATS = {**{name: name for name in TABLES}, "ndjson": "jsonl"}
 _FILE_NAME = re.compile(
     r"(?P<stem>.+?)(?:-\d+-of-(?P<shards>\d+))?"
     rf"\.(?P<format>{'|'.join(_FORMATS)})(?:{'|'.join(map(re.escape, COMPRESSED))})?"
 )
+_HUB_ID = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 _PURPOSE = "Reading a dataset from the hub"
-_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True)
@@ -53,12 +50,7 @@ def open_source(name_or_path: str | Path, revision: str | None) -> TableSource:
         if revision is not None:
             raise InputError(f"only the hub has revisions; leave revision={revision!r} out")
         return open_ir_datasets(name) if name.startswith(IR_DATASETS) else open_folder(path)
-    if (
-        isinstance(name_or_path, Path)
-        or name.startswith((".", "/", "~"))
-        or name.count("/") > 1
-        or "\\" in name
-    ):
+    if isinstance(name_or_path, Path) or not _HUB_ID.fullmatch(name):
         raise InputError(f"there is no folder or file {name}; check the path")
     return open_hub(name, revision)
 
@@ -73,50 +65,48 @@ def open_folder(path: Path) -> TableSource:
         inside a folder, or a single file of ``query``, ``positive``, ``negative`` rows.
         Parquet, JSON lines, CSV and TSV, plain or compressed.
     """
-    top = _group_by_stem([path] if path.is_file() else path.iterdir())
-    folders: dict[str, Splits] = {}
-    for folder in sorted(path.iterdir()) if path.is_dir() else []:
-        if folder.is_dir() and (splits := _group_by_stem(folder.iterdir())):
-            # A repository with one table keeps it in `data`; the hub calls it `default`.
-            folders["default" if folder.name == "data" else folder.name] = splits
-    if any(name.endswith("corpus") for name in [*top, *folders]):
-        if twice := sorted(top.keys() & folders.keys()):
+    root = path.parent if path.is_file() else path
+    paths = [path] if path.is_file() else sorted([*path.glob("*"), *path.glob("*/*")])
+    matches = {file: match for file in paths if (match := _FILE_NAME.fullmatch(file.name))}
+    files = {file: match["stem"] for file, match in matches.items() if file.is_file()}
+    names = (stem if file.parent == root else file.parent.name for file, stem in files.items())
+    has_corpus = any(name.endswith("corpus") for name in names)
+    tables: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+    for file, stem in files.items():
+        table, split = file.parent.name, stem
+        if file.parent == root:
+            table, split = (stem, "") if has_corpus else ("default", stem)
+        elif table == "data":  # of a repository with one table; the hub calls it `default`
+            table = "default"
+        tables[table][split].append(file)
+    for table, splits in tables.items():
+        if "" in splits and len(splits) > 1:
             raise InputError(
-                f"{path} contains both a file and a folder called {twice[0]!r}; remove one"
+                f"{path} contains both a file and a folder called {table!r}; remove one"
             )
-        tables = {stem: {"": files} for stem, files in top.items()} | folders
-    else:
-        tables = folders | ({"default": top} if top else {})
+        for shards in splits.values():
+            expected = int(matches[shards[0]]["shards"] or 1)
+            if len(shards) != expected:
+                raise InputError(
+                    f"{shards[0].parent} should contain {expected} file(s) of "
+                    f"{files[shards[0]]!r}, but contains {', '.join(file.name for file in shards)};"
+                    " add missing files or remove duplicates"
+                )
 
     def read(table: str, split: str) -> pl.DataFrame:
-        shards = [table_from_file(file, kind) for file, kind in tables[table][split]]
+        shards = [
+            table_from_file(file, _FORMATS[matches[file]["format"]])
+            for file in tables[table][split]
+        ]
         try:
-            return pl.concat(shards, how="diagonal")
-        except pl.exceptions.PolarsError:  # a column has different types in two shards
-            names = dict.fromkeys(name for shard in shards for name in shard.columns)
-            rows = [row for shard in shards for row in shard.iter_rows(named=True)]
-            return pl.DataFrame([column_of(n, [row.get(n) for row in rows]) for n in names])
+            return pl.concat(shards, how="diagonal_relaxed")
+        except pl.exceptions.PolarsError as error:
+            raise InputError(
+                f"{path}, {table}: its files have columns of different types ({one_line(error)}); "
+                "give each column one type"
+            ) from error
 
     return TableSource(str(path), sorted(tables), lambda table: sorted(tables[table]), read)
-
-
-def _group_by_stem(paths: Iterable[Path]) -> Splits:
-    """Group data files by the name before shard number and extension, shards in order."""
-    groups: Splits = defaultdict(list)
-    expected: dict[str, int] = {}
-    for path in sorted(paths):
-        match = _FILE_NAME.fullmatch(path.name)
-        if match is not None and path.is_file():
-            groups[match["stem"]].append((path, _FORMATS[match["format"]]))
-            expected[match["stem"]] = int(match["shards"] or 1)
-    for stem, shards in groups.items():
-        if len(shards) != expected[stem]:
-            names = ", ".join(shard.name for shard, _ in shards)
-            raise InputError(
-                f"{shards[0][0].parent} should contain {expected[stem]} file(s) of {stem!r}, but "
-                f"contains {names}; add missing files or remove duplicates"
-            )
-    return dict(groups)
 
 
 def open_hub(name: str, revision: str | None) -> TableSource:
@@ -125,16 +115,11 @@ def open_hub(name: str, revision: str | None) -> TableSource:
     Without a connection, ``datasets`` itself would list no configs and use any cached revision.
     """
     hub = require("huggingface_hub", _PURPOSE)
-    at = f" at revision {revision!r}" if revision else ""
     try:
-        info = hub.HfApi().dataset_info(name, revision=revision, timeout=_TIMEOUT)
-    except (hub.errors.RepositoryNotFoundError, hub.errors.RevisionNotFoundError) as error:
-        raise InputError(
-            f"the hub has no dataset {name!r}{at}, and no local folder has that name; check the "
-            "spelling, or log in with `hf auth login` if it is private or gated"
-        ) from error
+        info = hub.HfApi().dataset_info(name, revision=revision, timeout=30.0)
     except Exception as error:  # errors of several HTTP libraries
-        with _explain_errors(f"{name}{at}", error):
+        place = f"{name} at revision {revision!r}" if revision else name
+        with _explain_errors(place, error):
             copy = hub.snapshot_download(
                 name, repo_type="dataset", revision=revision, local_files_only=True
             )
@@ -182,10 +167,10 @@ def _explain_errors(name: str, cause: Exception | None = None) -> Iterator[None]
         yield
     except Exception as own:  # errors of the network or the files, from several libraries
         error = cause or own
-        reason = re.split(r"\.?\n|\. ", str(error))[0] or type(error).__name__
         raise InputError(
-            f"dataset {name} could not be read from the hub ({reason}), and no local folder has "
-            "that name; check the connection, or download it elsewhere and give its folder"
+            f"dataset {name} could not be read from the hub ({one_line(error)}), and no local "
+            "folder has that name; check the spelling, the connection and, for a private or gated "
+            "dataset, `hf auth login`, or download it elsewhere and give its folder"
         ) from error
 
 
@@ -200,26 +185,24 @@ def open_ir_datasets(name: str) -> TableSource:
         data = library.load(own)
     except KeyError as error:
         raise InputError(f"ir_datasets has no dataset {own!r}; check the spelling") from error
-    rows: dict[str, Callable[[], list[tuple[object, ...]]]] = {}
-    if data.has_docs():
-        rows["corpus"] = lambda: [(doc.doc_id, doc.default_text()) for doc in data.docs_iter()]
-    if data.has_queries():
-        rows["queries"] = lambda: [(q.query_id, q.default_text()) for q in data.queries_iter()]
-    if data.has_qrels():
-        rows["qrels"] = lambda: [(q.query_id, q.doc_id, q.relevance) for q in data.qrels_iter()]
-    if data.has_scoreddocs():
-        rows["top_ranked"] = lambda: [(s.query_id, s.doc_id) for s in data.scoreddocs_iter()]
-    columns = {
-        "qrels": ["query_id", "doc_id", "relevance"],
-        "top_ranked": ["query_id", "doc_id"],
+    exists = {
+        "corpus": data.has_docs(),
+        "queries": data.has_queries(),
+        "qrels": data.has_qrels(),
+        "top_ranked": data.has_scoreddocs(),
     }
 
     def read(table: str, split: str) -> pl.DataFrame:
-        names = columns.get(table, ["id", "text"])
-        types = {name: pl.Float64 if name == "relevance" else pl.String for name in names}
-        frame = pl.DataFrame(rows[table](), types, orient="row")
+        if table == "qrels":
+            grades = [(q.query_id, q.doc_id, q.relevance) for q in data.qrels_iter()]
+            return pl.DataFrame(grades, ["query_id", "doc_id", "relevance"], orient="row")
         if table == "top_ranked":
-            return frame.group_by("query_id", maintain_order=True).agg(doc_ids="doc_id")
-        return frame
+            pairs = [(scored.query_id, scored.doc_id) for scored in data.scoreddocs_iter()]
+            frame = pl.DataFrame(pairs, ["query_id", "doc_ids"], orient="row")
+            return frame.group_by("query_id", maintain_order=True).agg("doc_ids")
+        items = data.docs_iter() if table == "corpus" else data.queries_iter()
+        texts = [(item[0], item.default_text()) for item in items]
+        return pl.DataFrame(texts, ["id", "text"], orient="row")
 
-    return TableSource(name, list(rows), lambda table: [""], read)
+    tables = [table for table, is_given in exists.items() if is_given]
+    return TableSource(name, tables, lambda table: [""], read)

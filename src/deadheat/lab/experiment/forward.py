@@ -145,7 +145,7 @@ class ForwardPass:
         facts = ForwardFacts(
             model.provenance,
             scoring_function(model.provenance, self.cell.model.similarity),
-            {stream: batches.plan.inputs for stream, batches in streams.items()},
+            {stream: batches.inputs for stream, batches in streams.items()},
         )
 
         def work(part: PartTask | None) -> ForwardFacts | PartOutput:
@@ -198,7 +198,7 @@ def _run_part(batches: Batches, part: PartTask, head: Head | None) -> PartOutput
     first = part.number * part.step
     numbers = range(first, min(first + part.step, len(batches)))
     outputs = [batches.run(number) for number in numbers]
-    places = [i for number in numbers for i in batches.plan.batches[number]]
+    places = [i for number in numbers for i in batches.indices[number]]
     tensors = {"index": torch.tensor(places)}
     tensors[part.stream] = torch.cat([output[0] for output in outputs])
     if head is not None:

@@ -24,42 +24,25 @@ if TYPE_CHECKING:
 Tensors = tuple["torch.Tensor", ...]
 
 
-@dataclass(frozen=True)
-class BatchPlan:
-    """The composition of every batch, as indices of the input list."""
-
-    batches: tuple[tuple[int, ...], ...]
-    inputs: InputFacts
-
-
-def plan_batches(lengths: Sequence[int], batch_size: int, max_length: int) -> BatchPlan:
-    """Compose batches from the untruncated token counts of the inputs.
+def plan_batches(lengths: Sequence[int], batch_size: int, max_length: int) -> list[list[int]]:
+    """Return the indices of the inputs of every batch, from their untruncated token counts.
 
     Examples
     --------
-    >>> plan_batches([3, 9, 3, 5, 12], batch_size=2, max_length=8).batches
-    ((1, 4), (3, 0), (2,))
+    >>> plan_batches([3, 9, 3, 5, 12], batch_size=2, max_length=8)
+    [[1, 4], [3, 0], [2]]
     """
     order = sorted(range(len(lengths)), key=lambda i: (-min(lengths[i], max_length), i))
-    return BatchPlan(
-        batches=tuple(
-            tuple(order[start : start + batch_size]) for start in range(0, len(order), batch_size)
-        ),
-        inputs=InputFacts(len(order), truncated=sum(length > max_length for length in lengths)),
-    )
-
-
-def count_tokens(ids: Callable[[slice], list[list[int]]], inputs: int) -> list[int]:
-    """Return the token count of every input, tokenizing a thousand at a time to save memory."""
-    parts = (slice(start, start + 1000) for start in range(0, inputs, 1000))
-    return [len(tokens) for part in parts for tokens in ids(part)]
+    return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
 
 @dataclass(frozen=True)
 class Batches:
     """A run over an input list, batch by batch; ``len`` is the number of batches."""
 
-    plan: BatchPlan
+    indices: list[list[int]]
+    """The inputs of every batch, as indices of the list."""
+    inputs: InputFacts
     provenance: ModelProvenance
     """The settings of the model."""
     texts: Sequence[str]
@@ -67,8 +50,23 @@ class Batches:
     forward: Callable[[Sequence[int]], Tensors]
     """Function that runs the model on the inputs at some indices of the list."""
 
+    @classmethod
+    def of(
+        cls,
+        texts: Sequence[str],
+        tokenize: Callable[[slice], list[list[int]]],
+        forward: Callable[[Sequence[int]], Tensors],
+        settings: ModelProvenance,
+    ) -> Batches:
+        """Compose the batches; `tokenize` returns the untruncated tokens of some inputs."""
+        steps = range(0, len(texts), 1000)  # a thousand at a time, to save memory
+        lengths = [len(ids) for i in steps for ids in tokenize(slice(i, i + 1000))]
+        inputs = InputFacts(len(texts), sum(length > settings.max_length for length in lengths))
+        indices = plan_batches(lengths, settings.batch_size, settings.max_length)
+        return cls(indices, inputs, settings, texts, forward)
+
     def __len__(self) -> int:
-        return len(self.plan.batches)
+        return len(self.indices)
 
     def collect(self, progress: Progress | None = None) -> Tensors:
         """Run every batch and return the tensors, rows in the order of the input list."""
@@ -80,12 +78,12 @@ class Batches:
             if progress is not None:
                 progress("running the model", number + 1, len(self))
         columns = zip(*outputs, strict=True)
-        order = torch.tensor([i for indices in self.plan.batches for i in indices]).argsort()
+        order = torch.tensor([i for indices in self.indices for i in indices]).argsort()
         return tuple(torch.cat(column)[order] for column in columns)
 
     def run(self, number: int) -> Tensors:
-        """Return the tensors of one batch: a row for each position in ``plan.batches[number]``."""
-        indices, device = self.plan.batches[number], self.provenance.device
+        """Return the tensors of one batch: a row for each position in ``indices[number]``."""
+        indices, device = self.indices[number], self.provenance.device
         try:
             tensors = self.forward(indices)
         except RuntimeError as error:
@@ -96,7 +94,15 @@ class Batches:
                 f"({one_line(error)}); use a smaller batch size or max_length, or another device"
             ) from error
         for tensor in tensors:
-            check_finite(tensor, indices, self.texts, self.provenance.model_dtype)
+            bad = (~tensor.isfinite()).any(dim=1)
+            if bad.any():
+                index = indices[int(bad.nonzero()[0])]
+                raise InputError(
+                    f"the model in {self.provenance.model_dtype} gave NaN or infinity for input "
+                    f"{index} ({self.texts[index]!r:.80}); use model_dtype='bf16' or 'fp32' (FP16 "
+                    "overflows beyond 65504), or another copy of the model (its weights may be "
+                    "damaged)"
+                )
         return tensors
 
 
@@ -110,22 +116,3 @@ def check_texts(texts: Sequence[str], what: str) -> None:
                 f"{what}[{index}] must be a text with words, not {text!r:.60}; add a text, or "
                 "remove it from the candidates"
             )
-
-
-def check_finite(
-    rows: torch.Tensor, indices: Sequence[int], texts: Sequence[str], dtype: str
-) -> None:
-    """Raise InputError for NaN and infinity; the message contains the first such input."""
-    bad = (~rows.isfinite()).any(dim=1)
-    if not bad.any():
-        return
-    index = indices[int(bad.nonzero()[0])]
-    text = texts[index] if len(texts[index]) <= 80 else texts[index][:77] + "..."
-    way_out = (
-        "FP16 overflows beyond 65504: use model_dtype='bf16' or 'fp32'"
-        if dtype == "fp16"
-        else "the weights may be damaged: try model_dtype='fp32' or another copy of the checkpoint"
-    )
-    raise InputError(
-        f"the model in {dtype} gave NaN or infinity for input {index} ({text!r}); {way_out}"
-    )

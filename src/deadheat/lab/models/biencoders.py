@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Literal
 
-from deadheat.lab.models.batching import (
-    Batches,
-    Tensors,
-    check_texts,
-    count_tokens,
-    plan_batches,
-)
+from deadheat.lab.models.batching import Batches, Tensors, check_texts
 from deadheat.lab.models.presets import TextPrompt
 from deadheat.provenance import ModelProvenance
 
@@ -65,7 +59,7 @@ class BiEncoder:
             ``"query"`` or ``"document"``: selects the prompt.
         """
         check_texts(texts, "queries" if role == "query" else "documents")
-        prefix, settings = self._prefixes[role], self.provenance
+        prefix = self._prefixes[role]
         encode = self._model.encode_query if role == "query" else self._model.encode_document
 
         def tokenize(part: slice) -> list[list[int]]:
@@ -84,9 +78,7 @@ class BiEncoder:
             )
             return (vectors.detach().cpu().clone(),)
 
-        lengths = count_tokens(tokenize, len(texts))
-        plan = plan_batches(lengths, settings.batch_size, settings.max_length)
-        return Batches(plan, settings, texts, forward)
+        return Batches.of(texts, tokenize, forward, self.provenance)
 
 
 def find_own_prompt(model: SentenceTransformer) -> TextPrompt:

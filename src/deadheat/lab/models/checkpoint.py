@@ -37,26 +37,23 @@ class Checkpoint:
     @cached_property
     def architecture(self) -> str:
         """The class name in ``config.json``; empty if there is none."""
-        names = self._json("config.json").get("architectures") or [""]
+        names = read_json(self.folder / "config.json").get("architectures") or [""]
         return str(names[0])
 
     @cached_property
     def modules(self) -> list[dict[str, Any]]:
         """The module list of a sentence-transformers checkpoint; empty for any other."""
-        return list(self._json("modules.json"))
+        return list(read_json(self.folder / "modules.json"))
 
-    @property
-    def kind(self) -> Kind | None:
-        """The kind of model according to its configuration; None if that is unclear."""
+    def _find_kind(self) -> Kind | None:
+        """Return the kind of model according to its configuration; None if that is unclear."""
         if self.adapter is not None:
             return ADAPTED_KINDS.get(read_json(self.adapter / ADAPTER).get("task_type"))
         if self.gguf is not None:
             return "yes-no"
-        config = self._json("config_sentence_transformers.json")
-        if (
-            self.modules
-            and config.get("model_type", "SentenceTransformer") == "SentenceTransformer"
-        ):
+        config = read_json(self.folder / "config_sentence_transformers.json")
+        own_class = config.get("model_type", "SentenceTransformer")
+        if self.modules and own_class == "SentenceTransformer":
             return "bi-encoder"
         if self.architecture.endswith("ForSequenceClassification"):
             return "cross-encoder"
@@ -64,47 +61,37 @@ class Checkpoint:
             return "yes-no"
         return None
 
-    def check_kind(self, asked: Kind | None) -> Kind:
+    def choose_kind(self, asked: Kind | None) -> Kind:
         """Return the kind of the model; refuse a kind that its configuration does not allow."""
-        own = self.kind
-        if own is None and self.adapter is not None:
-            tasks = " or ".join(ADAPTED_KINDS)
-            raise InputError(
-                f"{self.name!r} is a PEFT adapter whose task_type is not {tasks}; merge it into "
-                "its base model (merge_and_unload), save that, and pass the folder"
-            )
-        if own is None and (asked != "bi-encoder" or self.modules):
-            raise InputError(
-                f"the kind of {self.name!r} is unknown: the architecture in its config.json is "
-                f"{self.architecture or '(none)'!r}, not …ForSequenceClassification or "
-                "…ForCausalLM (rerankers), and it has no modules.json (bi-encoders); pass "
-                "kind='bi-encoder' to use an encoder with mean pooling"
-            )
-        if own is not None and asked is not None and asked != own:
+        own = self._find_kind()
+        if own is not None and asked not in (None, own):
             raise InputError(
                 f"{self.name!r} is a {own} model ({self.architecture or 'GGUF'}), not a {asked}; "
                 f"leave kind out or pass kind={own!r}"
             )
-        return asked or own or "bi-encoder"
+        if own is None and (asked != "bi-encoder" or self.modules or self.adapter):
+            raise InputError(
+                f"the kind of {self.name!r} is unknown: expected an architecture (config.json) "
+                "…ForSequenceClassification or …ForCausalLM, a modules.json of a bi-encoder, or a "
+                f"PEFT adapter with the task_type {' or '.join(ADAPTED_KINDS)}, found the "
+                f"architecture {self.architecture!r}; pass kind='bi-encoder' to use an encoder "
+                "with mean pooling"
+            )
+        return own or "bi-encoder"
 
     def weights(self) -> list[Path]:
         """Return the weight files; refuse pickled files."""
-        files: list[Path] = []
-        for folder in {self.folder: None, **{self.folder / m["path"]: None for m in self.modules}}:
-            safe = sorted(folder.glob("*.safetensors"))
-            pickled = [] if safe else sorted(folder.glob("pytorch_model*.bin"))
-            if pickled:
-                raise InputError(
-                    f"{pickled[0]} is not read, because a pickle can run code; save the model "
-                    "again as safetensors"
-                )
-            files += safe
-        if not files:
+        folders = dict.fromkeys([self.folder, *(self.folder / m["path"] for m in self.modules)])
+        safe = {folder: sorted(folder.glob("*.safetensors")) for folder in folders}
+        pickled = [f for f in folders if not safe[f] and any(f.glob("pytorch_model*.bin"))]
+        if pickled or not any(safe.values()):
+            place = pickled[0] if pickled else self.folder
             raise InputError(
-                f"{self.name!r} has no *.safetensors weights, and pickled weights are not read; "
-                "download it completely, or save it again as safetensors"
+                f"{place} has no *.safetensors weights, and pickled "
+                "weights (*.bin) are not read, because a pickle can run code; download the model "
+                "completely, or save it again as safetensors"
             )
-        return files
+        return [file for files in safe.values() for file in files]
 
     def foreign_classes(self) -> list[str]:
         """Return the module classes of the checkpoint that are not in sentence-transformers.
@@ -114,13 +101,10 @@ class Checkpoint:
         """
         names = [module.get("type") for module in self.modules]
         for path in self.folder.rglob("router_config.json"):
-            names += self._json(path.relative_to(self.folder)).get("types", {}).values()
+            names += read_json(path).get("types", {}).values()
         for path in self.folder.rglob("wordembedding_config.json"):
-            names.append(self._json(path.relative_to(self.folder)).get("tokenizer_class"))
+            names.append(read_json(path).get("tokenizer_class"))
         return [name for name in names if name and not name.startswith("sentence_transformers.")]
-
-    def _json(self, name: str | Path) -> Any:
-        return read_json(self.folder / name)
 
 
 def read_json(path: Path) -> Any:
@@ -161,19 +145,15 @@ def _find_own(name: str, revision: str | None) -> Checkpoint:
     if any((path / file).is_file() for file in ("config.json", "modules.json", ADAPTER)):
         checkpoint = Checkpoint(name, path, revision="")
         return replace(checkpoint, revision=hash_files(checkpoint.weights()))
-    if path.is_dir():
-        packed = sorted(path.glob("*.gguf"))
-        if len(packed) != 1:
-            raise InputError(
-                f"the folder {name!r} contains no single model: no config.json, no modules.json, "
-                f"and {len(packed)} .gguf files; pass another folder or the path of a .gguf file"
-            )
-        path = packed[0]
-    if path.is_file() and path.suffix == ".gguf":
-        return Checkpoint(name, path.parent, hash_files([path]), gguf=path.name)
-    if path.exists():
-        raise InputError(f"{name!r} is not a model; pass a folder, a .gguf file or a hub id")
-    return download(name, revision)
+    if not path.exists():
+        return download(name, revision)
+    packed = [file for file in [path, *path.glob("*")] if file.suffix == ".gguf"]
+    if len(packed) != 1:
+        raise InputError(
+            f"{name!r} is not a model: it has no config.json, no modules.json, and {len(packed)} "
+            ".gguf files; pass a folder with a model, the path of a .gguf file, or a hub id"
+        )
+    return Checkpoint(name, packed[0].parent, hash_files(packed), gguf=packed[0].name)
 
 
 def download(name: str, revision: str | None) -> Checkpoint:
@@ -186,15 +166,10 @@ def download(name: str, revision: str | None) -> Checkpoint:
             repository, revision=revision, allow_patterns=[file] if is_gguf else HUB_FILES
         )
     except Exception as error:  # every network library underneath has its own exceptions
-        offline = (hub.errors.LocalEntryNotFoundError, hub.errors.OfflineModeIsEnabled)
-        if isinstance(error, offline):
-            reason = "the Hugging Face hub cannot be reached"
-        else:
-            reason = f"it could not be downloaded from the Hugging Face hub ({one_line(error)})"
         raise InputError(
-            f"the model {name!r} is not a local folder, and {reason}; check the spelling, the "
-            "connection and, for a gated model, `hf auth login`, or download it elsewhere and pass "
-            "its folder"
+            f"the model {name!r} is not a local folder, and could not be downloaded from the "
+            f"Hugging Face hub ({one_line(error)}); check the spelling, the connection and, for a "
+            "gated model, `hf auth login`, or download it elsewhere and pass its folder"
         ) from error
     checkpoint = Checkpoint(name, Path(folder), Path(folder).name, gguf=file or None)
     if not is_gguf:

@@ -16,10 +16,11 @@ from deadheat.errors import InputError, one_line
 from deadheat.formats import read_safetensors_header
 from deadheat.lab.models.biencoders import BiEncoder, find_own_prompt
 from deadheat.lab.models.checkpoint import Checkpoint, find_checkpoint
-from deadheat.lab.models.device import choose_device, choose_dtype
+from deadheat.lab.models.device import check_model_dtype, choose_device
 from deadheat.lab.models.presets import (
     Kind,
     PairPrompt,
+    Preset,
     TextPrompt,
     find_preset,
     with_instruction,
@@ -36,6 +37,12 @@ from deadheat.provenance import ModelProvenance
 PACKAGES = ("torch", "transformers", "sentence-transformers", "tokenizers", "deadheat")
 HEAD_WEIGHT = re.compile(r"\.(score|classifier|out_proj)\.weight$")
 """Names of the last layer of a classifier in transformers."""
+_PROMPTS: dict[Kind, tuple[type, ...]] = {
+    "cross-encoder": (),
+    "yes-no": (PairPrompt, str),
+    "bi-encoder": (TextPrompt,),
+}
+"""Types of the prompts of each kind of model."""
 # Position embeddings of these models begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"}
 
@@ -96,30 +103,29 @@ def load_model(
         raise InputError(f"batch_size must be at least 1, not {batch_size}")
     name = str(name_or_path)
     device = choose_device(device)
-    dtype = choose_dtype(model_dtype, device)
+    check_model_dtype(model_dtype)
     checkpoint = find_checkpoint(name, revision, base)
-    preset = find_preset(name)
-    kind = checkpoint.check_kind(kind or (preset.kind if preset else None))
-    expected = {"cross-encoder": type(None), "yes-no": PairPrompt, "bi-encoder": TextPrompt}[kind]
-    accepted = (expected, str) if kind == "yes-no" else expected
+    preset = find_preset(name) or Preset(names=())
+    kind = checkpoint.choose_kind(kind or preset.kind)
+    accepted = _PROMPTS[kind]
     if prompt is not None and not isinstance(prompt, accepted):
-        raise InputError(
-            f"a {kind} model takes {'no prompt' if kind == 'cross-encoder' else expected.__name__}"
-            f", not {type(prompt).__name__}"
-        )
+        names = " or ".join(own.__name__ for own in accepted) or "no prompt"
+        raise InputError(f"a {kind} model takes {names}, not {type(prompt).__name__}")
     if kind == "cross-encoder" and instruction is not None:
         raise InputError(f"{name!r} is a cross-encoder, which has no instruction; leave it out")
-    prompt = prompt or (preset.prompt if preset else None)
-    weights: dict[str, object] = {"dtype": dtype, "use_safetensors": checkpoint.gguf is None}
+    prompt = prompt or preset.prompt
+    options: dict[str, object] = {
+        "dtype": FORMATS[model_dtype].torch,
+        "use_safetensors": checkpoint.gguf is None,
+        "trust_remote_code": trust_remote_code,
+    }
     if attn_implementation is not None:
-        weights["attn_implementation"] = attn_implementation
+        options["attn_implementation"] = attn_implementation
     if kind == "bi-encoder":
-        pooling = preset.pooling if preset else None
-        encoder = _load_bi_encoder(checkpoint, pooling, weights, trust_remote_code, device)
+        encoder = _load_bi_encoder(checkpoint, preset.pooling or "mean", options, device)
         config, own_length = encoder[0].auto_model.config, encoder.max_seq_length
     else:
-        model, tokenizer = _load_reranker(checkpoint, kind, weights, trust_remote_code)
-        model.to(device).eval()
+        model, tokenizer = _load_reranker(checkpoint, kind, options, device)
         config, own_length = model.config, tokenizer.model_max_length
     settings = ModelProvenance(
         model=name,
@@ -128,7 +134,7 @@ def load_model(
         model_dtype=model_dtype,
         device=device,
         batch_size=batch_size,
-        max_length=_choose_length(max_length, preset.max_length if preset else own_length, config),
+        max_length=_choose_length(max_length, preset.max_length or own_length, config),
         attn_implementation=str(config._attn_implementation),
         trust_remote_code=trust_remote_code,
         versions=installed_versions(),
@@ -151,49 +157,48 @@ def installed_versions() -> dict[str, str]:
 
 
 def _load_reranker(
-    checkpoint: Checkpoint, kind: Kind, weights: dict[str, object], trust_remote_code: bool
+    checkpoint: Checkpoint, kind: Kind, options: dict[str, object], device: str
 ) -> tuple[Any, Any]:
+    """Return the model and its tokenizer."""
     transformers = require("transformers", "running a reranker")
-    options: dict[str, object] = {"trust_remote_code": trust_remote_code}
-    if checkpoint.gguf is not None:
-        require("gguf", "reading a GGUF file")
-        options["gguf_file"] = checkpoint.gguf
-        if hasattr(transformers, "GgufConfig"):  # else weights may stay packed, computed in FP32
-            weights = {**weights, "quantization_config": transformers.GgufConfig(dequantize=True)}
-    dtype = weights["dtype"]
-    tokens, given = checkpoint.folder, dict(options)
-    saved: dict[str, Any] = {}
-    if checkpoint.adapter is not None:
-        peft = require("peft", "running a PEFT adapter")
-        saved = _read_adapter(checkpoint.adapter)
-        weights = {**weights, "dtype": FORMATS["fp32"].torch}  # merged in FP32, cast afterwards
-        if (checkpoint.adapter / "tokenizer_config.json").is_file():
-            tokens = checkpoint.adapter
-            given.pop("gguf_file", None)
-        heads = [shape[0] for name, shape in saved.items() if HEAD_WEIGHT.search(name)]
-        if kind == "cross-encoder" and heads:
-            weights["num_labels"] = heads[-1]
     auto = (
         transformers.AutoModelForSequenceClassification
         if kind == "cross-encoder"
         else transformers.AutoModelForCausalLM
     )
+    folder, adapter, dtype = checkpoint.folder, checkpoint.adapter, options["dtype"]
+    file: dict[str, object] = {}
+    if checkpoint.gguf is not None:
+        require("gguf", "reading a GGUF file")
+        file = {"gguf_file": checkpoint.gguf}
+        if hasattr(transformers, "GgufConfig"):  # else weights may stay packed, computed in FP32
+            options = {**options, "quantization_config": transformers.GgufConfig(dequantize=True)}
+    saved: dict[str, Any] = {}
+    if adapter is not None:
+        peft = require("peft", "running a PEFT adapter")
+        options = {**options, "dtype": FORMATS["fp32"].torch}  # merged in FP32, cast afterwards
+        saved = _read_shapes(adapter)
+        heads = [shape[0] for name, shape in saved.items() if HEAD_WEIGHT.search(name)]
+        if kind == "cross-encoder" and heads:
+            options["num_labels"] = heads[-1]
+    trust = {"trust_remote_code": options["trust_remote_code"]}
     with _explain_errors(checkpoint):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(tokens, **given)
-        model, report = auto.from_pretrained(
-            checkpoint.folder, output_loading_info=True, **weights, **options
-        )
+        if adapter is not None and (adapter / "tokenizer_config.json").is_file():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(adapter, **trust)
+        else:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **file, **trust)
+        model, report = auto.from_pretrained(folder, output_loading_info=True, **file, **options)
         missing = [
             key for key in sorted(report["missing_keys"]) if not any(s.endswith(key) for s in saved)
         ]
-        if checkpoint.adapter is not None and not missing:
+        if adapter is not None and not missing:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # of peft about transformers
                 warnings.filterwarnings("error", ".*Found missing adapter keys")
-                adapted = peft.PeftModel.from_pretrained(model, checkpoint.adapter)
-            model = adapted.merge_and_unload()
+                model = peft.PeftModel.from_pretrained(model, adapter).merge_and_unload()
             for weight in model.parameters():  # buffers stay in FP32, as in a merged checkpoint
                 weight.data = weight.data.to(dtype)
+        model.to(device).eval()
     if missing:
         raise InputError(
             f"{checkpoint.name!r} has no weights for {', '.join(missing)}; they would be random, "
@@ -202,28 +207,25 @@ def _load_reranker(
     return model, tokenizer
 
 
-def _read_adapter(folder: Path) -> dict[str, Any]:
+def _read_shapes(folder: Path) -> dict[str, Any]:
     """Return the shapes of the tensors of a PEFT adapter by their names."""
     headers = [read_safetensors_header(path)[0] for path in folder.glob("*.safetensors")]
     return {name: tensor.shape for header in headers for name, tensor in header.items()}
 
 
 def _load_bi_encoder(
-    checkpoint: Checkpoint,
-    pooling: str | None,
-    weights: dict[str, object],
-    trust_remote_code: bool,
-    device: str,
+    checkpoint: Checkpoint, pooling: str, options: dict[str, object], device: str
 ) -> Any:
+    """Return the model; `pooling` is used if the checkpoint has no modules.json."""
     library = require("sentence_transformers", "running a bi-encoder")
-    if not trust_remote_code and checkpoint.foreign_classes():
+    if not options["trust_remote_code"] and checkpoint.foreign_classes():
         raise _untrusted_code(checkpoint)
     with _explain_errors(checkpoint):
         model = library.SentenceTransformer(
             str(checkpoint.folder),
             device=device,
-            trust_remote_code=trust_remote_code,
-            model_kwargs=weights,
+            trust_remote_code=options["trust_remote_code"],
+            model_kwargs=options,
         )
     if not hasattr(model[0], "auto_model"):
         raise InputError(
@@ -231,9 +233,9 @@ def _load_bi_encoder(
             "so its model dtype and attention cannot be set; choose another checkpoint"
         )
     if not checkpoint.modules:
-        model[1] = type(model[1])(model[0].auto_model.config.hidden_size, pooling or "mean")
+        model[1] = type(model[1])(model[0].auto_model.config.hidden_size, pooling)
     for module in list(model)[1:]:
-        module.to(dtype=weights["dtype"])
+        module.to(dtype=options["dtype"])
     return model.eval()
 
 

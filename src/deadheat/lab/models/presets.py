@@ -84,8 +84,8 @@ class Preset:
     """
 
     names: tuple[str, ...]
-    kind: Kind
-    max_length: int
+    kind: Kind | None = None
+    max_length: int | None = None
     prompt: PairPrompt | TextPrompt | None = None
     pooling: str | None = None
 

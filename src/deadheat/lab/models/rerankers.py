@@ -11,13 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
-from deadheat.lab.models.batching import (
-    Batches,
-    Tensors,
-    check_texts,
-    count_tokens,
-    plan_batches,
-)
+from deadheat.lab.models.batching import Batches, Tensors, check_texts
 from deadheat.lab.models.presets import JUDGE, PairPrompt
 from deadheat.provenance import ModelProvenance
 from deadheat.scoring import PROBE, find_head, head_input, last_position, watch
@@ -83,7 +77,9 @@ class Reranker(ABC):
         queries, documents = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         check_texts(queries, "queries")
         check_texts(documents, "documents")
-        settings = self.provenance
+
+        def tokenize(part: slice) -> list[list[int]]:
+            return self._ids(queries[part], documents[part])
 
         def forward(indices: Sequence[int]) -> Tensors:
             own = [queries[i] for i in indices], [documents[i] for i in indices]
@@ -91,11 +87,9 @@ class Reranker(ABC):
                 logits = self._run(*own)
             if not with_hidden:
                 return (logits,)
-            return logits, head_input(activations, self._rows, logits, self._name).cpu()
+            return logits, head_input(activations, self._rows, logits).cpu()
 
-        lengths = count_tokens(lambda part: self._ids(queries[part], documents[part]), len(pairs))
-        plan = plan_batches(lengths, settings.batch_size, settings.max_length)
-        return Batches(plan, settings, queries, forward)
+        return Batches.of(queries, tokenize, forward, self.provenance)
 
     def head(self) -> Head:
         """Return the rows of the last linear layer, in the order of the logits."""
@@ -127,11 +121,7 @@ class Reranker(ABC):
     def _head_layer(self) -> torch.nn.Linear:
         queries, documents = map(list, zip(*PROBE, strict=True))
         run = partial(self._run, queries, documents)
-        return find_head(self._model, run, self._rows, self._name).layer
-
-    @property
-    def _name(self) -> str:
-        return repr(self.provenance.model)
+        return find_head(self._model, run, self._rows).layer
 
 
 class ClassifierReranker(Reranker):
