@@ -422,10 +422,10 @@ def test_broken_gzip_is_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_layout_split_and_subset(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"tables: None.*expected corpus"):
+    with pytest.raises(InputError, match=r"tables: none.*expected corpus"):
         load_dataset(tmp_path)
     folder = write_snapshot(write_snapshot(tmp_path, subset="en"), subset="de")
-    with pytest.raises(InputError, match=r"no subset None.*subset=.* de, en"):
+    with pytest.raises(InputError, match=r"several subsets.*subset=.* de, en"):
         load_dataset(folder)
     with pytest.raises(InputError, match=r"no subset 'fr'.*subset=.* de, en"):
         load_dataset(folder, subset="fr")
@@ -440,9 +440,9 @@ def test_unknown_layout_split_and_subset(tmp_path: Path) -> None:
     (folder / "en-qrels" / "test-00000-of-00001.parquet").unlink()
     with pytest.raises(InputError, match=r"no split 'test'.*split=.* dev, train"):
         load_dataset(folder, subset="en")
-    with pytest.raises(InputError, match=r"no subset 'en'.*subset=.* None"):
+    with pytest.raises(InputError, match=r"no subset 'en'.*leave subset= out"):
         load_dataset(write_flat(tmp_path / "flat"), subset="en")
-    with pytest.raises(InputError, match=r"qrels has no split 'test'.*split=.* None"):
+    with pytest.raises(InputError, match=r"qrels has no split 'test'.*leave split= out"):
         load_dataset(write_flat(tmp_path / "flat"), split="test")
 
 
@@ -514,5 +514,5 @@ def test_wikiqa_has_the_ids_and_labels_of_the_recorded_logits(tmp_path: Path) ->
 
 
 def test_an_empty_folder_has_no_tables(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"tables: None.*expected corpus, queries, qrels"):
+    with pytest.raises(InputError, match=r"tables: none.*expected corpus, queries, qrels"):
         load_dataset(tmp_path)

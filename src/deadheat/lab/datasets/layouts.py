@@ -46,10 +46,9 @@ def read_contents(source: TableSource, subset: str | None, split: str | None) ->
     if f"{prefix}corpus" in names:
         return replace(_read_current(source, prefix, split), subset=subset)
     if "corpus" in names or subsets:
-        raise InputError(
-            f"{source.location} has no subset {subset!r}; pass subset= one of: "
-            f"{', '.join(subsets) or None}"
-        )
+        asked = f"has no subset {subset!r}" if subset else "has several subsets"
+        known = f"pass subset= one of: {', '.join(subsets)}" if subsets else "leave subset= out"
+        raise InputError(f"{source.location} {asked}; {known}")
     return replace(_read_rows(source, subset, split), subset=subset)
 
 
@@ -116,7 +115,7 @@ def _read_rows(source: TableSource, subset: str | None, split: str | None) -> Re
     table = subset or (names[0] if len(names) == 1 else "default")
     if table not in names:
         raise InputError(
-            f"{source.location} has no known layout (tables: {', '.join(names) or None}); expected "
+            f"{source.location} has no known layout (tables: {', '.join(names) or 'none'}); expected "
             f"{_LAYOUTS} in the table {table!r} (subset= chooses another)"
         )
     split = _choose_split(source, table, split or "test", or_only=split is None)
@@ -148,10 +147,9 @@ def _choose_split(source: TableSource, table: str, split: str, *, or_only: bool)
         return split
     if or_only and len(splits) == 1:
         return splits[0]
-    raise InputError(
-        f"{source.location}, {table} has no split {split!r}; pass split= one of: "
-        f"{', '.join(filter(None, splits)) or None}"
-    )
+    named = [name for name in splits if name]
+    known = f"pass split= one of: {', '.join(named)}" if named else "leave split= out"
+    raise InputError(f"{source.location}, {table} has no split {split!r}; {known}")
 
 
 def _read_candidates(location: str, frame: pl.DataFrame) -> dict[str, list[str]]:
