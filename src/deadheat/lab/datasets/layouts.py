@@ -115,8 +115,8 @@ def _read_rows(source: TableSource, subset: str | None, split: str | None) -> Re
     table = subset or (names[0] if len(names) == 1 else "default")
     if table not in names:
         raise InputError(
-            f"{source.location} has no known layout (tables: {', '.join(names) or 'none'}); expected "
-            f"{_LAYOUTS} in the table {table!r} (subset= chooses another)"
+            f"{source.location} has no known layout (tables: {', '.join(names) or 'none'}); "
+            f"expected {_LAYOUTS} in the table {table!r} (subset= chooses another)"
         )
     split = _choose_split(source, table, split or "test", or_only=split is None)
     frame, location = source.read(table, split), f"{source.location}, {table}"
