@@ -10,22 +10,17 @@ import numpy as np
 
 from deadheat._internal.packages import require_host
 from deadheat.errors import InputError
-from deadheat.integrations.vector_search.index import Array, Index, Lists, without_padding
+from deadheat.integrations.vector_search.index import Array, Index, Lists
 
 
 class Faiss(Index):
-    """An index of faiss, of floats or of bits.
-
-    A flat index is searched with its range search, any other with growing k. If the float
-    distances of the two searches of a flat index differ in the last bit, k grows there, too.
-    """
+    """An index of faiss, of floats or of bits."""
 
     def __init__(self, index: Any) -> None:
-        self._faiss = require_host("faiss", "faiss", "`vector_search.Faiss`")
+        faiss: Any = require_host("faiss", "faiss", "`vector_search.Faiss`")
         self.index = index
-        self._bits = isinstance(index, self._faiss.IndexBinary)
-        if not self._bits:
-            self.larger_is_better = bool(self._faiss.is_similarity_metric(index.metric_type))
+        if not isinstance(index, faiss.IndexBinary):
+            self.larger_is_better = bool(faiss.is_similarity_metric(index.metric_type))
 
     @property
     def size(self) -> int:
@@ -35,22 +30,12 @@ class Faiss(Index):
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
         scores, ids = self.index.search(queries, k)
-        return [without_padding(*row) for row in zip(ids, scores, strict=True)]
-
-    def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
-        """All documents as near as a score, from the range search of a flat index."""
-        flat = self._faiss.IndexBinaryFlat if self._bits else self._faiss.IndexFlat
-        if not isinstance(self.index, flat):
-            return None
-        # Both limits are exclusive.
-        limits = [int(x) + 1 if self._bits else float(self.beyond(x)) for x in last]
-        found = map(self.index.range_search, queries[:, None], limits)
-        return [(ids, scores) for _, scores, ids in found]
+        return list(zip(ids, scores, strict=True))
 
 
 @dataclass(eq=False)
 class USearch(Index):
-    """An index of usearch; it has no range search, so k grows.
+    """An index of usearch.
 
     Parameters
     ----------
@@ -80,9 +65,9 @@ class USearch(Index):
 
 
 class Hnswlib(Index):
-    """An index of hnswlib, `Index` or `BFIndex`; it has no range search, so k grows.
+    """An index of hnswlib, `Index` or `BFIndex`.
 
-    While a group is completed, ``ef`` is at least k; afterwards the old value is restored.
+    During a search, ``ef`` is at least k; afterwards the old value is restored.
     """
 
     def __init__(self, index: Any) -> None:
@@ -114,7 +99,7 @@ class Hnswlib(Index):
 
 @dataclass(eq=False)
 class Qdrant(Index):
-    """A collection of qdrant; a score threshold returns all documents that are as near.
+    """A collection of qdrant.
 
     Parameters
     ----------
@@ -152,18 +137,8 @@ class Qdrant(Index):
 
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
-        return self._ask(queries, k, [None] * len(queries))
-
-    def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
-        """All documents as near as a score."""
-        return self._ask(queries, self.size, [float(self.beyond(score)) for score in last])
-
-    def _ask(self, queries: Array, k: int, limits: Sequence[float | None]) -> Lists:
         options = {"using": self.using, "params": self.params, "limit": k}
-        requests = [
-            self._models.QueryRequest(query=query.tolist(), score_threshold=limit, **options)
-            for query, limit in zip(queries, limits, strict=True)
-        ]
+        requests = [self._models.QueryRequest(query=query.tolist(), **options) for query in queries]
         answers = self.client.query_batch_points(self.collection, requests)
         return [
             (_read_ids([p.id for p in points]), np.array([p.score for p in points]))
@@ -173,7 +148,7 @@ class Qdrant(Index):
 
 @dataclass(eq=False)
 class LanceDB(Index):
-    """A table of lancedb; a distance range returns all documents that are as near.
+    """A table of lancedb.
 
     Parameters
     ----------
@@ -208,16 +183,9 @@ class LanceDB(Index):
         """The k nearest documents of each query."""
         return [self._ask(query, k) for query in queries]
 
-    def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
-        """All documents as near as a score."""
-        pairs = zip(queries, map(self.beyond, last), strict=True)
-        return [self._ask(query, self.size, float(limit)) for query, limit in pairs]
-
-    def _ask(self, query: Array, k: int, limit: float | None = None) -> tuple[Array, Array]:
+    def _ask(self, query: Array, k: int) -> tuple[Array, Array]:
         asked = self.table.search(query, self.vector_column)
         asked = asked.distance_type(self.distance_type).limit(k)
-        if limit is not None:
-            asked = asked.distance_range(upper_bound=limit)  # exclusive
         if self.prepare is not None:
             asked = self.prepare(asked)
         own = [self.id_column] if self.id_column else []
