@@ -181,17 +181,17 @@ class LanceDB(Index):
 
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
-        return [self._ask(query, k) for query in queries]
-
-    def _ask(self, query: Array, k: int) -> tuple[Array, Array]:
-        asked = self.table.search(query, self.vector_column)
-        asked = asked.distance_type(self.distance_type).limit(k)
-        if self.prepare is not None:
-            asked = self.prepare(asked)
         own = [self.id_column] if self.id_column else []
-        found = asked.with_row_id(not own).select([*own, "_distance"]).to_arrow()
-        ids = found[self.id_column or "_rowid"].to_pylist()
-        return _read_ids(ids), np.array(found["_distance"].to_pylist(), np.float64)
+        lists = []
+        for query in queries:
+            search = self.table.search(query, self.vector_column)
+            search = search.distance_type(self.distance_type).limit(k)
+            if self.prepare is not None:
+                search = self.prepare(search)
+            found = search.with_row_id(not own).select([*own, "_distance"]).to_arrow()
+            ids = _read_ids(found[self.id_column or "_rowid"].to_pylist())
+            lists.append((ids, np.array(found["_distance"].to_pylist(), np.float64)))
+        return lists
 
 
 def _read_ids(ids: Sequence[object]) -> Array:
