@@ -95,12 +95,11 @@ class EncoderView(View):
 
     def similarity(self, embeddings1: object, embeddings2: object, **options: object) -> Any:
         """Score each of the first embeddings with each of the second."""
-        import torch
-
         if self._deadheat.regime == "hps":
             a, b = self._as_fp32(embeddings1), self._as_fp32(embeddings2)
             return super().similarity(a, b, **options)  # type: ignore[misc]
-        q, d = (torch.atleast_2d(_as_tensor(x)) for x in (embeddings1, embeddings2))
+        q, d = map(_as_tensor, (embeddings1, embeddings2))
+        q, d = (x.unsqueeze(0) if x.ndim == 1 else x for x in (q, d))
         return torch_functions.product(q, d, self._deadheat.format, _low_precision_kind(self))
 
     def similarity_pairwise(
