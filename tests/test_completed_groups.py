@@ -21,10 +21,6 @@ class Exact(vector_search.Index):
         self.documents, self.larger_is_better = np.asarray(documents), larger_is_better
         self.fetched = 0
 
-    @property
-    def size(self):
-        return len(self.documents)
-
     def scores(self, queries):
         distance = np.abs(queries - self.documents[None, :, 0]).astype(np.float32)
         return -distance if self.larger_is_better else distance

@@ -116,8 +116,8 @@ def _grow(index: Index, queries: Array, found: Lists, last: dict[int, float]) ->
     k = max((len(ids) for ids, _ in found), default=0)
     unfinished = [q for q in last if len(found[q][0]) == k]  # shorter lists hold all there is
     is_worse = np.less if index.larger_is_better else np.greater
-    while unfinished and k < index.size:
-        k = min(2 * k, index.size)
+    while unfinished:
+        k *= 2
         deeper = index.nearest(queries[unfinished], k)
         for q, listed in zip(unfinished, deeper, strict=True):
             reached[q] = listed

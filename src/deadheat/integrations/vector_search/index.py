@@ -13,15 +13,10 @@ Lists: TypeAlias = list[tuple[Array, Array]]
 
 
 class Index(ABC):
-    """An index that can be searched; a subclass defines `size` and `nearest`."""
+    """An index that can be searched; a subclass defines `nearest`."""
 
     larger_is_better: bool = False
     """Whether its scores are similarities; False if they are distances."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Number of documents in the index."""
 
     @abstractmethod
     def nearest(self, queries: Array, k: int) -> Lists:

@@ -22,11 +22,6 @@ class Faiss(Index):
         if not isinstance(index, faiss.IndexBinary):
             self.larger_is_better = bool(faiss.is_similarity_metric(index.metric_type))
 
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return int(self.index.ntotal)
-
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
         scores, ids = self.index.search(queries, k)
@@ -52,11 +47,6 @@ class USearch(Index):
     def __post_init__(self) -> None:
         require_host("usearch.index", "usearch", "`vector_search.USearch`")
 
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return len(self.index)
-
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
         found = self.index.search(queries, k, exact=self.exact)
@@ -74,18 +64,14 @@ class Hnswlib(Index):
         require_host("hnswlib", "hnswlib", "`vector_search.Hnswlib`")
         self.index = index
 
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return int(self.index.get_current_count())
-
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
         ef = getattr(self.index, "ef", None)  # a BFIndex has none
         try:
             if ef is not None and ef < k:
                 self.index.set_ef(k)
-            ids, distances = self.index.knn_query(queries, min(k, self.size))
+            reachable = min(k, self.index.get_current_count())
+            ids, distances = self.index.knn_query(queries, reachable)
         except RuntimeError as error:
             raise InputError(
                 f"hnswlib cannot give {k:,} documents ({error}): raise ef or M, or leave the last "
@@ -130,11 +116,6 @@ class Qdrant(Index):
         distances = self._models.Distance
         self.larger_is_better = vectors.distance in (distances.COSINE, distances.DOT)
 
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return int(self.client.count(self.collection).count)
-
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
         options = {"using": self.using, "params": self.params, "limit": k}
@@ -173,11 +154,6 @@ class LanceDB(Index):
 
     def __post_init__(self) -> None:
         require_host("lancedb", "lancedb", "`vector_search.LanceDB`")
-
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return int(self.table.count_rows())
 
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
