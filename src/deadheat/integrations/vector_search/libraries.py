@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -122,7 +122,7 @@ class Qdrant(Index):
         requests = [self._models.QueryRequest(query=query.tolist(), **options) for query in queries]
         answers = self.client.query_batch_points(self.collection, requests)
         return [
-            (_read_ids([p.id for p in points]), np.array([p.score for p in points]))
+            (np.array([p.id for p in points], object), np.array([p.score for p in points]))
             for points in (answer.points for answer in answers)
         ]
 
@@ -165,15 +165,9 @@ class LanceDB(Index):
             if self.prepare is not None:
                 search = self.prepare(search)
             found = search.with_row_id(not own).select([*own, "_distance"]).to_arrow()
-            ids = _read_ids(found[self.id_column or "_rowid"].to_pylist())
-            lists.append((ids, np.array(found["_distance"].to_pylist(), np.float64)))
+            ids = found[self.id_column or "_rowid"]
+            lists.append((ids.to_numpy(), found["_distance"].to_numpy()))
         return lists
-
-
-def _read_ids(ids: Sequence[object]) -> Array:
-    """Return ids as an array without converting them."""
-    whole = all(isinstance(value, int) for value in ids)
-    return np.array(ids, np.int64 if whole else object)
 
 
 _KINDS: dict[str, Callable[[object], Index]] = {
