@@ -7,7 +7,7 @@ values are the same, except for these differences:
 - a cutoff named twice counts once, and one metric may be given as a text;
 - labels with grades above 1 count as relevant, once each;
 - scores are never negated, so that those of whole-number types keep their order;
-- a score that is NaN is refused;
+- a score that is NaN is refused, and so is an evaluation without lists;
 - the time of every measure is proportional to the number of documents, for any ties.
 """
 
@@ -100,18 +100,14 @@ def evaluate(
     names = [metrics] if isinstance(metrics, str) else list(metrics or DEFAULT_METRICS)
     cutoffs = list(dict.fromkeys(DEFAULT_K_LIST if k_list is None else k_list))
     asked = {(name, k): parse_measure(f"{name}@{k}") for name in names for k in cutoffs}
+    labels = [exact_floats(row) > 0 for row in is_relevant]
+    result = evaluate_scores(labels, list(scores), list(asked.values()), ALL_QUERIES)
     output = EvaluationOutput({n: {} for n in names}, {n: {} for n in names}, cutoffs)
-    result = None
-    if len(scores) or len(is_relevant):
-        labels = [exact_floats(row) > 0 for row in is_relevant]
-        result = evaluate_scores(labels, list(scores), list(asked.values()), ALL_QUERIES)
     for (name, k), measure in asked.items():
-        output.metrics[name][k], output.per_query[name][k] = TieAwareResult(0.0, 0.0, 0.0, 0.0), []
-        if result is not None:
-            means = (getattr(result[measure], view) for view in _VIEWS)
-            columns = [getattr(result.views[measure], view).tolist() for view in _VIEWS]
-            output.metrics[name][k] = TieAwareResult(*means)
-            output.per_query[name][k] = list(map(TieAwareResult, *columns))
+        means = [getattr(result[measure], view) for view in _VIEWS]
+        columns = [getattr(result.views[measure], view).tolist() for view in _VIEWS]
+        output.metrics[name][k] = TieAwareResult(*means)
+        output.per_query[name][k] = list(map(TieAwareResult, *columns))
     return output
 
 
