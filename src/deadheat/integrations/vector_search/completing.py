@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from deadheat._internal.numbers import check_number, is_tensor, tensor_values
 from deadheat.errors import InputError
 from deadheat.formats import PADDING, Run, search_results
-from deadheat.integrations.vector_search.index import Array, Index, Lists
-from deadheat.integrations.vector_search.libraries import find_index
+from deadheat.integrations.vector_search.libraries import Array, Index, Lists, find_index
 
 
 @dataclass(frozen=True)

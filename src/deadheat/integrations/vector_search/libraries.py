@@ -1,16 +1,32 @@
-"""Indexes of faiss, usearch, hnswlib, qdrant and lancedb."""
+"""The interface of an index, and indexes of faiss, usearch, hnswlib, qdrant and lancedb."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deadheat._internal.packages import require_host
 from deadheat.errors import InputError
-from deadheat.integrations.vector_search.index import Array, Index, Lists
+
+Array: TypeAlias = NDArray[Any]
+Lists: TypeAlias = list[tuple[Array, Array]]
+"""Per query: ids of documents, and their scores or distances, best first."""
+
+
+class Index(ABC):
+    """An index that can be searched; a subclass defines `nearest`."""
+
+    larger_is_better: bool = False
+    """Whether its scores are similarities; False if they are distances."""
+
+    @abstractmethod
+    def nearest(self, queries: Array, k: int) -> Lists:
+        """Return the k nearest documents of each query, or all if there are fewer."""
 
 
 class Faiss(Index):
