@@ -138,6 +138,8 @@ def _load_task(predictions: Predictions) -> tuple[Any, Any]:
         task.load_data()
         task.convert_v1_dataset_format_to_v2(num_proc=None)
         return task, task.dataset[subset][split]
+    except ImportError:
+        raise
     except Exception as error:  # errors of MTEB, the hub, a dataset or its code
         raise InputError(
             f"{predictions.path}: the judgements of {predictions.name} could not be loaded from "
