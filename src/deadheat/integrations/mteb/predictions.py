@@ -129,12 +129,14 @@ def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
             yield Predictions(path, task, subset, split, lists)
 
 
-def _load_task(predictions: Predictions) -> tuple[Any, Any]:
+def _load_task(predictions: Predictions, *, with_data: bool) -> tuple[Any, Any]:
     """Return the task of the installed MTEB, and its data of this split."""
     mteb = require_host("mteb", "mteb", "taking judgements from a task (without --qrels)")
     split, subset = predictions.split, predictions.subset
     try:
         task = mteb.get_task(predictions.task, eval_splits=[split], hf_subsets=[subset])
+        if not with_data:
+            return task, None
         task.load_data()
         task.convert_v1_dataset_format_to_v2(num_proc=None)
         return task, task.dataset[subset][split]
@@ -152,25 +154,27 @@ def _evaluate(
 ) -> Evaluated:
     """Evaluate with the given judgements of a split, or with those of the installed task."""
     name = next((name for name in predictions.names if name in given), None)
-    lists, complete, remarks = predictions.lists, False, list[Remark]()
-    if name is not None:
-        judgements = read_qrels(given[name])
+    lists, remarks = predictions.lists, list[Remark]()
+    task: Any = None
+    try:
+        task, data = _load_task(predictions, with_data=name is None)
+    except (InputError, ImportError):
+        if name is None:
+            raise
         if own := sum(query in listed for query, listed in lists.items()):
-            text = (
-                "{own:query} with a document of the same id; some tasks of MTEB leave it out, and "
-                "so does deadheat without --qrels"
-            )
+            text = "{own:query} with a document of the same id, which some tasks of MTEB leave out"
             remarks.append(warning(text, own=own))
+    if name is not None:
+        judgements, complete = read_qrels(given[name]), False
     else:
-        task, data = _load_task(predictions)
         source = f"the task {predictions.task} of MTEB"
         judgements = judgements_from_dict(source, data["relevant_docs"])
         longest = max(map(len, lists.values()), default=0)
         complete = data["top_ranked"] is not None and longest < max(task.k_values)
-        if task.ignore_identical_ids:
-            lists = {q: {d: s for d, s in listed.items() if d != q} for q, listed in lists.items()}
-        if task.skip_first_result:
-            lists = {query: without_first(listed) for query, listed in lists.items()}
+    if getattr(task, "ignore_identical_ids", False):
+        lists = {q: {d: s for d, s in listed.items() if d != q} for q, listed in lists.items()}
+    if getattr(task, "skip_first_result", False):
+        lists = {query: without_first(listed) for query, listed in lists.items()}
     run = run_from_dict(f"{predictions.path} ({predictions.name})", lists)
     counted = {query: docs for query, docs in judgements.to_dict().items() if query in lists}
     if not counted:

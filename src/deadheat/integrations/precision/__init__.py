@@ -7,7 +7,6 @@ differently. The model itself changes only inside a ``with`` block, which restor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 from deadheat._internal.dtypes import FORMATS, Format, parse_float_format
@@ -154,9 +153,10 @@ def _high_view(
 ) -> Any:
     if regime is not None:
         return _view(model, regime.removesuffix(ending) + ending, FORMATS["fp32"], tokens)
-    with suppress(InputError):  # a model without such a layer
+    try:
         return _high_view(model, "head", ending, tokens)
-    return _high_view(model, "hps", ending, tokens)
+    except InputError:  # it has no such layer
+        return _high_view(model, "hps", ending, tokens)
 
 
 def _low_view(model: Any, dtype: object = None) -> Any:
