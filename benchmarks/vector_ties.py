@@ -28,8 +28,8 @@ DEEP = 500
 """So deep goes the exact search: below the group of the tenth neighbour."""
 PACKAGES = {"faiss": "faiss-cpu", "qdrant_client": "qdrant-client"}
 HEADER = (
-    "| index | inside a tie | at the cut it keeps | recall@10 by ids | expected | by distance "
-    "| rest of the group |\n|---|---|---|---|---|---|---|"
+    "| index | inside a tie | at the cut it keeps | recall@10 by ids | expected | by distance |\n"
+    "|---|---|---|---|---|---|"
 )
 
 
@@ -49,12 +49,10 @@ def row(name: str, built: Built, codes: Codes) -> str:
     found = built.index.nearest(built.queries, K)
     inside, kept = orders(name, found, built, codes)
     recall = neighbour_recall(found, built, codes, named="faiss" not in name)
-    ids, scores = [list_ for list_, _ in found], [list_ for _, list_ in found]
-    asked = vector_search.complete_groups(built.index, built.queries, ids, scores).asked
     numbers = "– | – | –"  # distances of its own
     if recall is not None:
         numbers = f"{recall.oblivious:.2f} | {recall.expected:.2f} | {recall.best:.3f}"
-    return f"| {name} | {inside} | {kept} | {numbers} | {asked} |"
+    return f"| {name} | {inside} | {kept} | {numbers} |"
 
 
 def orders(name: str, found: vector_search.Lists, built: Built, codes: Codes) -> tuple[str, str]:

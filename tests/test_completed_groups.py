@@ -1,4 +1,4 @@
-"""Completing the tie group that the cut at k goes through, whatever the index can be asked."""
+"""Completing the tie group that the cut at k goes through."""
 
 from __future__ import annotations
 
@@ -17,14 +17,9 @@ VIEWS = ("expected", "best", "worst", "variance")
 class Exact(vector_search.Index):
     """Whole numbers as vectors: the distance is that of the numbers, on a coarse grid."""
 
-    def __init__(self, documents, *, larger_is_better=False, has_range=False, noisy=False):
+    def __init__(self, documents, *, larger_is_better=False):
         self.documents, self.larger_is_better = np.asarray(documents), larger_is_better
-        self.has_range, self.noisy = has_range, noisy
         self.fetched = 0
-
-    @property
-    def size(self):
-        return len(self.documents)
 
     def scores(self, queries):
         distance = np.abs(queries - self.documents[None, :, 0]).astype(np.float32)
@@ -36,30 +31,17 @@ class Exact(vector_search.Index):
         self.fetched += order.size
         return [(row, scores[q][row]) for q, row in enumerate(order)]
 
-    def within(self, queries, last):
-        if not self.has_range:
-            return None
-        reached = []
-        for row, score in zip(self.scores(queries), last, strict=True):
-            limit = self.beyond(score)
-            ids = np.flatnonzero(row > limit if self.larger_is_better else row < limit)
-            self.fetched += len(ids)
-            reached.append((ids, row[ids] + (np.float32(1e-6) if self.noisy else 0)))
-        return reached
-
 
 @given(
     numbers=st.lists(st.integers(0, 4), min_size=1, max_size=12),
     relevant=st.lists(st.integers(0, 11), min_size=1, max_size=4),
     k=st.integers(1, 14),
-    options=st.fixed_dictionaries(
-        {"larger_is_better": st.booleans(), "has_range": st.booleans(), "noisy": st.booleans()}
-    ),
+    larger_is_better=st.booleans(),
 )
 @settings(max_examples=120)
-def test_views_at_k_are_those_of_the_whole_collection(numbers, relevant, k, options):
+def test_views_at_k_are_those_of_the_whole_collection(numbers, relevant, k, larger_is_better):
     assume(min(relevant) < len(numbers))
-    index = Exact(np.array(numbers)[:, None], **options)
+    index = Exact(np.array(numbers)[:, None], larger_is_better=larger_is_better)
     queries = np.array([[0], [2], [4]])
     scores = index.scores(queries)
     run = vector_search.search(index, queries, k)
@@ -77,16 +59,14 @@ def test_views_at_k_are_those_of_the_whole_collection(numbers, relevant, k, opti
     assert recall.views[dh.Recall @ min(k, len(numbers))].best.tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("has_range", [False, True])
-def test_results_of_a_search_are_completed(has_range):
-    index = Exact(np.array([[0], [1], [1], [1], [3], [1]]), has_range=has_range)
+def test_results_of_a_search_are_completed():
+    index = Exact(np.array([[0], [1], [1], [1], [3], [1]]))
     queries = np.array([[0], [3]])
     ids, distances = np.array([[0, 1], [4, -1]]), np.array([[0, 1], [0, 9]], np.float32)
     whole = vector_search.complete_groups(index, queries, ids, distances)
     assert [row.tolist() for row in whole.ids] == [[0, 1, 2, 3, 5], [4]]
     assert [row.tolist() for row in whole.scores] == [[0, 1, 1, 1, 1], [0]]
     assert whole.last_group_size == [4, 1]
-    assert whole.asked == ("range search" if has_range else "growing k")
 
 
 def test_little_more_than_the_group_is_fetched():
@@ -94,15 +74,6 @@ def test_little_more_than_the_group_is_fetched():
     index = Exact(np.arange(100_000)[:, None] // 30)
     vector_search.search(index, [[0]], 10)
     assert index.fetched <= 10 + 20 + 40
-    index = Exact(np.arange(100_000)[:, None] // 30, has_range=True)
-    vector_search.search(index, [[0]], 10)
-    assert index.fetched == 10 + 30
-
-
-def test_a_range_search_that_adds_up_otherwise_is_not_believed():
-    index = Exact(np.array([[1], [1], [1], [2]]), has_range=True, noisy=True)
-    whole = vector_search.complete_groups(index, [[0]], [[0]], [[1.0]])
-    assert whole.asked == "growing k" and whole.ids[0].tolist() == [0, 1, 2]
 
 
 def test_a_list_can_be_left_as_it_is():

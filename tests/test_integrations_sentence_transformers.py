@@ -360,11 +360,14 @@ class TestBiEncoder:
     def test_what_it_cannot_do_it_says(self, bi_encoder, embeddings, monkeypatch):
         with pytest.raises(InputError, match="no scoring head"):
             high_precision(bi_encoder, "head")
+        view = low_precision(bi_encoder)
         monkeypatch.setattr(bi_encoder, "similarity_fn_name", "euclidean")
-        with pytest.raises(InputError, match="euclidean similarity cannot"):
-            low_precision(bi_encoder).similarity(embeddings, embeddings)
-        with pytest.raises(InputError, match="euclidean similarity cannot"):
-            low_precision(bi_encoder).similarity_pairwise(embeddings, embeddings)
+        with pytest.raises(InputError, match=r"in low precision: .* not euclidean"):
+            low_precision(bi_encoder)
+        view.similarity_fn_name = "euclidean"
+        for score in (view.similarity, view.similarity_pairwise):
+            with pytest.raises(InputError, match="not euclidean"):
+                score(embeddings, embeddings)
 
 
 class LateInteraction(st.SentenceTransformer):
@@ -460,7 +463,7 @@ class TestWarnings:
             return
         (text,) = found
         assert "already scores in FP32" in text
-        assert "regime='head' also computes the last layer in FP32" in text
+        assert "regime='head' if the last layer is a plain linear layer" in text
 
     def test_the_model_is_fp32(self, one_logit, bi_encoder):
         for model in (one_logit, bi_encoder):

@@ -122,15 +122,14 @@ def test_metrics_of_llama_index_stand_beside():
     assert list(values) == ["mrr"]
 
 
-def test_what_only_llama_index_has_is_its_own(monkeypatch):
-    from llama_index.core.evaluation.retrieval import metrics
+def test_metrics_of_llama_index_stand_beside_those_with_ties():
+    from llama_index.core.evaluation.retrieval.metrics import MRR
 
-    class Own(metrics.MRR):
+    class Own(MRR):
         metric_name = "own"
 
-    monkeypatch.setitem(metrics.METRIC_REGISTRY, "own", Own)
     evaluator = RetrieverEvaluator.from_metric_names(
-        ["own", "mrr"], ["expected"], retriever=Fixed([("a", 1.0), ("b", 1.0)])
+        ["mrr"], ["expected"], metrics=[Own()], retriever=Fixed([("a", 1.0), ("b", 1.0)])
     )
     values = evaluator.evaluate("q", expected_ids=["b"]).metric_vals_dict
     assert values == {"mrr": 0.75, "own": 0.5}

@@ -171,11 +171,11 @@ def test_runs_with_nothing_in_them():
         (lambda: evaluated(JUDGED, {3}, run=RUN), "must be a set of names"),
         (lambda: evaluated(JUDGED, {"map"}, view="mean", run=RUN), "views must be some of"),
         (lambda: evaluated(JUDGED, {"infAP"}, view="std", run=RUN), "no view 'std'"),
-        (lambda: evaluated([("q", "d", 1)], {"map"}, run=RUN), "the judgements must be"),
+        (lambda: evaluated({}, {"map"}, run=RUN), "no judgements"),
         (lambda: evaluated(JUDGED, {"map"}, run={"q1": ["d1"]}), "the run must be"),
         (lambda: evaluated(JUDGED, {"map"}, run={"q1": {"d1": "x"}}), "is not a number"),
         (lambda: evaluated(JUDGED, {"map"}, run={"q1": {"d1": float("nan")}}), "NaN"),
-        (lambda: evaluated({1: {"d": 1}, "1": {}}, {"map"}, run=RUN), "two queries have the same"),
+        (lambda: evaluated(JUDGED, {"map"}, run={1: {}, "1": {}}), "two queries have the same"),
         (
             lambda: evaluated({"q": {"a": 0.5}}, {"num_rel"}, run={"q": {"a": 1.0}}),
             "query 'q': .*num_rel.* whole grades",

@@ -360,9 +360,8 @@ class TestInformationRetrieval:
         if ORDERS_TIES_BY_ID:
             with_bias(got, sibling)
 
-    @pytest.mark.parametrize("ids", [range(10), [*range(9), "nine"]], ids=["numbers", "mixed"])
-    def test_ids_of_other_types(self, ids):
-        data = {"q": "same"}, dict.fromkeys(reversed(ids), "same"), {"q": {ids[2]}}
+    def test_ids_may_be_numbers(self):
+        data = {"q": "same"}, dict.fromkeys(reversed(range(10)), "same"), {"q": {2}}
         evaluator = ours.InformationRetrievalEvaluator(*data, score_functions={"dot": dot})
         got = evaluator(Embeds({"same": np.ones(2)}))
         assert got["dot_mrr@10"] + got["dot_mrr@10_bias"] == pytest.approx(1 / 3)
@@ -480,10 +479,6 @@ class TestOtherEncoders:
         assert len(csv_[1].split(",")) == len(their_csv[1].split(","))
         if ORDERS_TIES_BY_ID:
             assert predictions == their_predictions
-
-    def test_the_evaluator_of_dense_models_names_the_right_one(self, kind, model, data):
-        with pytest.raises(InputError, match=f"use {kind}InformationRetrievalEvaluator"):
-            ours.InformationRetrievalEvaluator(*data)(model)
 
 
 def test_a_multi_vector_encoder_in_high_precision(checkpoints, multi_vector):

@@ -65,12 +65,6 @@ def test_tie_groups():
     assert trm.build_tie_groups([], []) == original.build_tie_groups([], []) == []
 
 
-def test_nothing_to_evaluate():
-    theirs, ours = (module.evaluate([], [], ["mrr"], [1]) for module in (original, trm))
-    assert ours.metrics["mrr"][1].expected == theirs.metrics["mrr"][1].expected == 0
-    assert ours.per_query == theirs.per_query
-
-
 def test_short_lists_keep_the_expectation_between_the_extremes():
     for name in ("precision", "f1"):
         theirs, ours = (
@@ -127,7 +121,8 @@ def test_thousands_of_tied_documents_take_no_time():
     ("call", "says"),
     [
         (lambda: trm.evaluate([[math.nan, 1]], [[1, 0]]), "the score is NaN"),
-        (lambda: trm.evaluate([[1.0]], [[1]], ["ndgc"]), "unknown metric 'ndgc'"),
+        (lambda: trm.evaluate([], []), "empty"),
+        (lambda: trm.evaluate([[1.0]], [[1]], ["ndgc"]), "did you mean nDCG"),
         (lambda: trm.evaluate([[1.0]], [[1]], ["mrr"], [0]), "cutoff of MRR"),
         (lambda: trm.evaluate([[1.0]], [[1], [0]]), "1 queries have scores, 2 have relevance"),
         (lambda: trm.evaluate([[1.0, 2.0]], [[1]]), "query 0: scores of 2 .*relevance of 1"),

@@ -83,11 +83,6 @@ def test_a_completed_search_keeps_what_was_found(name, build):
     found = built.index.nearest(built.queries, 10)
     ids, scores = [row for row, _ in found], [row for _, row in found]
     completed = vector_search.complete_groups(built.index, built.queries, ids, scores)
-    ranged = {"faiss IndexBinaryFlat", "faiss IndexFlatL2", "faiss IndexFlatIP"}
-    if name in ranged or "qdrant" in name or "lancedb" in name:
-        assert completed.asked == "range search"
-    else:
-        assert completed.asked == "growing k"
     for q, (own, distances) in enumerate(found):
         assert completed.ids[q][:10].tolist() == own.tolist()
         assert len(set(completed.ids[q].tolist())) == len(completed.ids[q])
@@ -205,7 +200,7 @@ def test_the_page_tells_how_the_library_orders_ties(name, monkeypatch):
     page = (ROOT / "docs" / "recipes" / "vector-search.md").read_text(encoding="utf-8")
     (shown,) = [line for line in page.splitlines() if line.startswith(f"| {name} |")]
     listed = [cell.strip() for cell in shown.split("|")]
-    assert [listed[i] for i in (2, 3, 7)] == [words[i] for i in (2, 3, 7)]
+    assert listed[2:4] == words[2:4]
     if name in EXACT:
         assert listed[5:7] == words[5:7]  # expected recall, and by distance
 

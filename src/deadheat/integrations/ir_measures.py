@@ -54,24 +54,24 @@ def _evaluate(
 ) -> Result | None:
     """Evaluate frames of ir_measures; None if the run has no judged query.
 
-    The run caches what was read and computed, because ir_measures asks for each view separately.
+    The run caches the result, because ir_measures asks for each view separately.
     """
-    kept: dict[tuple[int, bool], Any] = vars(run).setdefault("_deadheat", {})
-    key = id(qrels), judged_only
-    if key not in kept:
+    cache: dict[tuple[int, Measure, bool], Any] = vars(run).setdefault("_deadheat", {})
+    key = id(qrels), measure, judged_only
+    if key not in cache:
         listed = run[run["query_id"].isin(qrels["query_id"])]
         if judged_only:
             judged = qrels[qrels["relevance"] >= 0]
             listed = listed.merge(judged[["query_id", "doc_id"]], on=["query_id", "doc_id"])
-        judgements = read_qrels(qrels[["query_id", "doc_id", "relevance"]])
-        read = read_run(listed[["query_id", "doc_id", "score"]]) if len(listed) else None
-        kept[key] = qrels, judgements, read, {}  # with the frame, so that its id is not reused
-    _, judgements, read, results = kept[key]
-    if read is not None and measure not in results:
-        settings = EvalSettings(tie_rule(measure), queries="all")
-        result = results[measure] = evaluate_run(judgements, read, [measure], settings)
-        emit_warnings(warnings_without(result, "missing"))  # such a query is 0 in ir_measures
-    found: Result | None = results.get(measure)
+        result = None
+        if len(listed):
+            judgements = read_qrels(qrels[["query_id", "doc_id", "relevance"]])
+            read = read_run(listed[["query_id", "doc_id", "score"]])
+            settings = EvalSettings(tie_rule(measure), queries="all")
+            result = evaluate_run(judgements, read, [measure], settings)
+            emit_warnings(warnings_without(result, "missing"))  # such a query is 0 in ir_measures
+        cache[key] = result, qrels  # with the frame, so that its id is not reused
+    found: Result | None = cache[key][0]
     return found
 
 

@@ -115,10 +115,9 @@ def _name_measures(measures: Measures) -> dict[str, Measure]:
     one = isinstance(measures, (str, Measure)) or not isinstance(measures, Iterable)
     for given in [measures] if one else measures:  # type: ignore[union-attr]
         for measure in parse_measures(given):  # type: ignore[arg-type]
-            name = repr(measure).lower()
-            own = _DEFINITIONS.get(name.partition("@")[0]) if isinstance(given, str) else None
-            if own is None:
-                named[repr(measure)] = measure
+            family = repr(measure).lower().partition("@")[0]
+            if isinstance(given, str) and family in _DEFINITIONS:
+                named[repr(measure).lower()] = _DEFINITIONS[family](cutoff=measure.cutoff)
             else:
-                named[name] = own(cutoff=measure.cutoff)
+                named[repr(measure)] = measure
     return named

@@ -83,8 +83,6 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
     ) -> RetrieverEvaluator:
         """Make an evaluator from metric names of LlamaIndex or of `deadheat.evaluate`.
 
-        LlamaIndex computes its metrics that deadheat does not have.
-
         Parameters
         ----------
         metric_names
@@ -92,18 +90,11 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
         views
             Views to return for each metric.
         options
-            ``retriever`` and ``node_postprocessors``.
+            ``retriever``, ``node_postprocessors`` and ``metrics``.
         """
         check_views(views)
-        measures, others = {}, []
-        for name in metric_names:
-            try:
-                measures[name] = parse_measure(name)
-            except InputError:
-                if name not in _metrics.METRIC_REGISTRY:
-                    raise
-                others.append(_metrics.METRIC_REGISTRY[name]())
-        return cls(metrics=others, measures=measures, views=tuple(views), **options)
+        measures = {name: parse_measure(name) for name in metric_names}
+        return cls(measures=measures, views=tuple(views), **options)
 
     async def aevaluate(
         self, query: str, expected_ids: list[str], *args: object, **options: object

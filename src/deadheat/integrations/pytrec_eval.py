@@ -92,7 +92,7 @@ class RelevanceEvaluator:
         self._settings = EvalSettings("pytrec_eval", queries="all", **options)  # type: ignore[arg-type,misc]
         self._judged_only = judged_docs_only_flag
         self._level = relevance_level
-        self._qrels = read_lists(query_relevance, "the judgements")
+        self._grades = read_qrels(query_relevance).to_dict()
         self._asked, self._names = _read_names(measures)
         self._measures = {}
         for name in filter(OURS.fullmatch, self._names):
@@ -113,17 +113,16 @@ class RelevanceEvaluator:
         """
         self.result = None
         listed = read_lists(scores, "the run")
-        run = {query: docs for query, docs in listed.items() if self._qrels.get(query)}
+        run = {query: docs for query, docs in listed.items() if query in self._grades}
         if not run:
             return {}
-        qrels = {query: self._qrels[query] for query in run}
-        grades = read_qrels(qrels).to_dict()
+        grades = {query: self._grades[query] for query in run}
         if self._judged_only:
             run = {
                 query: {d: s for d, s in docs.items() if grades[query].get(text_id(d), -1) >= 0}
                 for query, docs in run.items()
             }
-        values, self.result = evaluate_lists(qrels, run, self._measures, self.view, self._settings)
+        values, self.result = evaluate_lists(grades, run, self._measures, self.view, self._settings)
         if self.result is not None:
             emit_warnings(self.result.warnings)
         if self._others:

@@ -7,7 +7,7 @@ values are the same, except for these differences:
 - a cutoff named twice counts once, and one metric may be given as a text;
 - labels with grades above 1 count as relevant, once each;
 - scores are never negated, so that those of whole-number types keep their order;
-- a score that is NaN is refused;
+- a score that is NaN is refused, and so is an evaluation without lists;
 - the time of every measure is proportional to the number of documents, for any ties.
 """
 
@@ -23,12 +23,9 @@ from deadheat._internal.numbers import exact_floats
 from deadheat.errors import InputError
 from deadheat.evaluation import evaluate_scores
 from deadheat.integrations.base import ALL_QUERIES
-from deadheat.measures import F1, MAP, MRR, Hits, Measure, Precision, Recall, nDCG
+from deadheat.measures import parse_measure
 
-METRICS: dict[str, Measure] = {
-    measure.name.lower(): measure for measure in (Recall, Precision, F1, Hits, nDCG, MRR, MAP)
-}
-SUPPORTED_METRICS = list(METRICS)
+SUPPORTED_METRICS = ["recall", "precision", "f1", "hits", "ndcg", "mrr", "map"]
 DEFAULT_METRICS = ("ndcg", "mrr", "map", "recall")
 DEFAULT_K_LIST = [1, 3, 5, 10, 20, 50, 100]
 _VIEWS = ("expected", "best", "worst", "oblivious", "std")
@@ -90,7 +87,7 @@ def evaluate(
         A list of scores and a list of labels for each query, as for `deadheat.evaluate_arrays`. A
         query without a relevant document counts as 0.
     metrics
-        Names out of `SUPPORTED_METRICS`. Default: nDCG, MRR, MAP and recall.
+        Names such as those in `SUPPORTED_METRICS`. Default: nDCG, MRR, MAP and recall.
     k_list
         Cutoffs. Default: `DEFAULT_K_LIST`.
 
@@ -102,23 +99,15 @@ def evaluate(
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics or DEFAULT_METRICS)
     cutoffs = list(dict.fromkeys(DEFAULT_K_LIST if k_list is None else k_list))
-    if unknown := [name for name in names if name not in METRICS]:
-        raise InputError(
-            f"unknown metric {unknown[0]!r:.60}: choose some of {', '.join(SUPPORTED_METRICS)}"
-        )
-    asked = {(name, k): METRICS[name] @ k for name in names for k in cutoffs}
+    asked = {(name, k): parse_measure(f"{name}@{k}") for name in names for k in cutoffs}
+    labels = [exact_floats(row) > 0 for row in is_relevant]
+    result = evaluate_scores(labels, list(scores), list(asked.values()), ALL_QUERIES)
     output = EvaluationOutput({n: {} for n in names}, {n: {} for n in names}, cutoffs)
-    result = None
-    if len(scores) or len(is_relevant):
-        labels = [exact_floats(row) > 0 for row in is_relevant]
-        result = evaluate_scores(labels, list(scores), list(asked.values()), ALL_QUERIES)
     for (name, k), measure in asked.items():
-        output.metrics[name][k], output.per_query[name][k] = TieAwareResult(0.0, 0.0, 0.0, 0.0), []
-        if result is not None:
-            means = (getattr(result[measure], view) for view in _VIEWS)
-            columns = [getattr(result.views[measure], view).tolist() for view in _VIEWS]
-            output.metrics[name][k] = TieAwareResult(*means)
-            output.per_query[name][k] = list(map(TieAwareResult, *columns))
+        means = [getattr(result[measure], view) for view in _VIEWS]
+        columns = [getattr(result.views[measure], view).tolist() for view in _VIEWS]
+        output.metrics[name][k] = TieAwareResult(*means)
+        output.per_query[name][k] = list(map(TieAwareResult, *columns))
     return output
 
 

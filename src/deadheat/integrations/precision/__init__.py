@@ -96,8 +96,8 @@ def high_precision(
     if regime is not None and parse_regime(regime) == "native":
         raise InputError("native scoring is not high precision; use low_precision(model)")
     ids = _token_ids(tokenizer, tokens)
-    view, no_head = _high_view(model, regime, LOGIT if scores == "logit" else "", ids)
-    emit_warnings(explain_no_effect(view, no_head))
+    view = _high_view(model, regime, LOGIT if scores == "logit" else "", ids)
+    emit_warnings(explain_no_effect(view))
     return view  # type: ignore[no-any-return]
 
 
@@ -139,7 +139,7 @@ def regime_view(model: Any, regime: Regime | None) -> Any:
         return model
     if regime == "native":
         return _low_view(model)
-    return _high_view(model, regime)[0]
+    return _high_view(model, regime)
 
 
 def regime_of(model: object) -> str | None:
@@ -150,15 +150,13 @@ def regime_of(model: object) -> str | None:
 
 def _high_view(
     model: Any, regime: Regime | None, ending: str = "", tokens: tuple[int, ...] = ()
-) -> tuple[Any, str]:
-    """Return a view in high precision, and the reason if the regime head cannot be used."""
-    no_head, fp32 = "", FORMATS["fp32"]
-    if regime is None:
-        try:
-            return _view(model, "head" + ending, fp32, tokens), no_head
-        except InputError as error:
-            regime, no_head = "hps", str(error)
-    return _view(model, regime.removesuffix(ending) + ending, fp32, tokens), no_head
+) -> Any:
+    if regime is not None:
+        return _view(model, regime.removesuffix(ending) + ending, FORMATS["fp32"], tokens)
+    try:
+        return _high_view(model, "head", ending, tokens)
+    except InputError:  # it has no such layer
+        return _high_view(model, "hps", ending, tokens)
 
 
 def _low_view(model: Any, dtype: object = None) -> Any:

@@ -5,61 +5,63 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from deadheat.integrations.precision.surgery import class_names, clone, is_a, logit_score
+from deadheat.integrations.precision.surgery import class_names, clone, is_a
+from deadheat.scoring import logit_rows
 
 if TYPE_CHECKING:
     from torch.nn import Module
 
 
-def explain_no_effect(view: Any, no_head: str = "") -> list[str]:
-    """Return the reason why a view does not change a model's scores; empty if it does.
-
-    Parameters
-    ----------
-    view
-        A view in high precision.
-    no_head
-        The reason why the regime head cannot be used with this model, if it was tried.
-    """
+def explain_no_effect(view: Any) -> list[str]:
+    """Return the reason why a view in FP32 does not change scores; empty if it does."""
     import torch
-    from packaging.version import Version
 
     source = vars(view)["_deadheat"]
     model, name = source.model, f"this {type(source.model).__name__}"
-    same, as_it_is = f"regime={source.layer!r} gives the same scores", "use the model as it is"
     network = model if hasattr(model, "modules") else model.model
+    same = f"regime={source.layer!r} gives the same scores"
     is_cross_encoder = is_a(model, "CrossEncoder")
-    no_activation = is_cross_encoder and isinstance(model.activation_fn, torch.nn.Identity)
-    if is_cross_encoder and source.logit and (not no_activation or model.num_labels == 2):
+    returns_logit = not is_cross_encoder or (_has_no_activation(model) and model.num_labels == 1)
+    if source.logit and not returns_logit:
         return []
     if has_fp32_weights(network):
-        return [f"all weights of {name} are FP32 (outside torch.autocast): {same}; {as_it_is}"]
+        reason = f"all weights of {name} are FP32 (outside torch.autocast)"
+        return [f"{reason}: {same}; use the model as it is"]
     if source.layer == "head":
         layers = (view if network is model else view.model).modules()
         replaced = next(layer for layer in layers if "forward" in vars(layer))
         own = type(replaced).forward(replaced, replaced.weight.new_zeros(1, replaced.in_features))
         if torch.finfo(own.dtype).bits < 32:
             return []
-        return [f"the last layer of {name} runs in FP32: {same}; {as_it_is}"]
-    advice = "regime='head' also computes the last layer in FP32, where it is a plain linear layer"
-    if no_head:
-        advice = f"finer scores need FP32 weights, since the regime head is refused: {no_head}"
-    libraries = {library for library, _ in class_names(model)}
-    casts_up = "sentence_transformers" in libraries and (
-        Version(version("sentence-transformers")) >= Version("6")
-    )
-    if is_cross_encoder:
-        score = logit_score(model)
-        subtracts = score is not None and score.false_token_id is not None  # in the model's dtype
-        in_fp32 = (casts_up or no_activation) and not subtracts
-    elif libraries & {"FlagEmbedding", "rerankers"}:
-        in_fp32 = True
+        return [f"the last layer of {name} runs in FP32: {same}; use the model as it is"]
+    if not _scores_in_fp32(model):
+        return []
+    advice = "finer scores need FP32 weights"
+    if isinstance(model, torch.nn.Module) and not is_cross_encoder:
+        same = f"model.similarity gives the same scores with regime={source.layer!r}"
     else:
-        in_fp32 = casts_up and not scores_tokens(clone(model, type(model)))
-        same = "model.similarity gives the same scores with regime='hps'"
-        advice = "for finer embeddings, load the model in FP32: model_kwargs={'dtype': 'float32'}"
-    text = f"after its last layer, {name} already scores in FP32: {same}; {advice}"
-    return [text] if in_fp32 else []
+        advice += ", or regime='head' if the last layer is a plain linear layer"
+    return [f"after its last layer, {name} already scores in FP32: {same}; {advice}"]
+
+
+def _has_no_activation(model: Any) -> bool:
+    import torch
+
+    return isinstance(model.activation_fn, torch.nn.Identity)
+
+
+def _scores_in_fp32(model: Any) -> bool:
+    """Return whether the library of a model computes all steps after its last layer in FP32."""
+    from packaging.version import Version
+
+    libraries = {library for library, _ in class_names(model)}
+    if "sentence_transformers" not in libraries:
+        return bool(libraries & {"FlagEmbedding", "rerankers"})
+    casts_up = Version(version("sentence-transformers")).major >= 6
+    if is_a(model, "CrossEncoder"):
+        _, subtracts = logit_rows(model)  # in the model's dtype
+        return (casts_up or _has_no_activation(model)) and not subtracts
+    return casts_up and not scores_tokens(clone(model, type(model)))
 
 
 def has_fp32_weights(model: Module) -> bool:

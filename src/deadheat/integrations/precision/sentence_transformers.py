@@ -78,11 +78,8 @@ class EncoderView(View):
             raise InputError("a bi-encoder scores by similarity, not by logits; leave out scores")
         if source.layer == "head":
             raise InputError("a bi-encoder has no scoring head; use the regime hps")
-        if source.layer != "hps" and scores_tokens(clone(model, type(model))):
-            raise InputError(
-                f"cannot score a {type(model).__name__} in low precision; low_precision needs a "
-                "model that scores by dot product or cosine, not by MaxSim"
-            )
+        if source.layer != "hps":
+            _low_precision_kind(clone(model, type(model)))
         return {"_modules": model._modules}
 
     def forward(self, *args: object, **options: object) -> dict[str, Tensor]:
@@ -98,47 +95,48 @@ class EncoderView(View):
 
     def similarity(self, embeddings1: object, embeddings2: object, **options: object) -> Any:
         """Score each of the first embeddings with each of the second."""
-        a, b = self._operands(embeddings1, embeddings2)
         if self._deadheat.regime == "hps":
+            a, b = self._as_fp32(embeddings1), self._as_fp32(embeddings2)
             return super().similarity(a, b, **options)  # type: ignore[misc]
-        q, d = (x.unsqueeze(0) if x.ndim == 1 else x for x in (a, b))
-        return torch_functions.product(q, d, self._deadheat.format, self.similarity_fn_name)
+        q, d = map(_as_tensor, (embeddings1, embeddings2))
+        q, d = (x.unsqueeze(0) if x.ndim == 1 else x for x in (q, d))
+        return torch_functions.product(q, d, self._deadheat.format, _low_precision_kind(self))
 
     def similarity_pairwise(
         self, embeddings1: object, embeddings2: object, **options: object
     ) -> Any:
         """Score each of the first embeddings with the second one at the same index."""
-        a, b = self._operands(embeddings1, embeddings2)
         if self._deadheat.regime == "hps":
+            a, b = self._as_fp32(embeddings1), self._as_fp32(embeddings2)
             return super().similarity_pairwise(a, b, **options)  # type: ignore[misc]
-        format, kind = self._deadheat.format, self.similarity_fn_name
-        q, d = (torch_functions.operand("embeddings", x, format, kind) for x in (a, b))
+        format, kind = self._deadheat.format, _low_precision_kind(self)
+        q, d = (
+            torch_functions.operand("embeddings", _as_tensor(x), format, kind)
+            for x in (embeddings1, embeddings2)
+        )
         return (q * d).sum(dim=-1).to(format.torch)
 
-    def _operands(self, *embeddings: Any) -> list[Any]:
-        """Return embeddings as tensors, in high precision in FP32.
+    def _as_fp32(self, embeddings: Any) -> Any:
+        """Return embeddings in FP32; those of tokens remain a list of matrices."""
+        if isinstance(embeddings, list | tuple) and scores_tokens(self):
+            return [_as_tensor(matrix).float() for matrix in embeddings]
+        return _as_tensor(embeddings).float()
 
-        Those of tokens may be lists of matrices of different lengths.
-        """
-        import torch
 
-        hps = self._deadheat.regime == "hps"
-        if not hps and self.similarity_fn_name not in ("dot", "cosine"):
-            raise InputError(
-                f"{self.similarity_fn_name} similarity cannot be scored in low precision: "
-                "set the model's similarity_fn_name to dot or cosine"
-            )
-        ragged = hps and scores_tokens(self)
+def _as_tensor(values: Any) -> Tensor:
+    import torch
 
-        def tensor(values: Any) -> Tensor:
-            if isinstance(values, list | tuple):
-                return torch.stack(list(map(tensor, values)))
-            own = torch.as_tensor(values)
-            return own.float() if hps else own
+    if isinstance(values, list | tuple):
+        return torch.stack(list(map(_as_tensor, values)))
+    return torch.as_tensor(values)
 
-        return [
-            list(map(tensor, given))
-            if ragged and isinstance(given, list | tuple)
-            else tensor(given)
-            for given in embeddings
-        ]
+
+def _low_precision_kind(model: Any) -> Any:
+    """Return the similarity by which a model scores in low precision, dot or cosine."""
+    kind = model.similarity_fn_name
+    if kind not in ("dot", "cosine"):
+        raise InputError(
+            f"cannot score a {type(model).__name__} in low precision: its similarity must be dot "
+            f"or cosine, not {kind}"
+        )
+    return kind

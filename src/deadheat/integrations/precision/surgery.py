@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 
 
-def is_a(module: object, *names: str) -> bool:
+def is_a(module: object, name: str) -> bool:
     """Return whether a module has a sentence-transformers class, without importing the library."""
-    return any(("sentence_transformers", name) in class_names(module) for name in names)
+    return ("sentence_transformers", name) in class_names(module)
 
 
 def class_names(model: object) -> Iterator[tuple[str, str]]:

@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat._internal.numbers import exact_floats
-from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluate_scores
 from deadheat.integrations.base import ALL_QUERIES, TIE_VIEWS, load_host, tie_views
 from deadheat.integrations.corpus_counts import CorpusCounts
 from deadheat.integrations.precision import regime_of, regime_view
-from deadheat.integrations.precision.surgery import is_a
 from deadheat.measures import MAP, MRR, Measure, Precision, Recall, Success, nDCG
 from deadheat.scoring import Regime, parse_regime
 
@@ -170,14 +168,25 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
         return dict(zip(names, map(float, self._evaluate(lists, relevance).values()), strict=True))
 
 
-class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: ignore[misc]
-    """Counts every score of every query with the corpus, while the library searches."""
+class InformationRetrievalEvaluator(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: ignore[misc]
+    """Evaluate how a SentenceTransformer retrieves, over all orders of tied documents.
+
+    Every score of every query with the corpus is counted, so the values are those of the whole
+    lists, although only the documents up to the deepest cutoff are kept. `…_bias` is for ties in
+    ascending order of ids, which is the library's order since version 6.2.
+
+    Parameters
+    ----------
+    args, options
+        As for the evaluator of that name in sentence-transformers.
+    regime
+        ``"native"`` or ``"hps"``: the model's own similarity in that regime. Default (None): the
+        given model, unchanged. `score_functions` are not changed.
+    """
 
     score_functions: Mapping[str, ScoreFunction]
 
-    def compute_all_metrics(
-        self, *args: object, output_path: str | None = None, **options: object
-    ) -> Any:
+    def compute_all_metrics(self, *args: object, **options: object) -> Any:
         """Return each measure at each cutoff, for each score function."""
         relevant = {q: dict.fromkeys(self.relevant_docs[q], 1) for q in self.queries_ids}
         deepest = max(k for _, k, _ in self._measures())
@@ -186,13 +195,12 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
             name: CorpusCounts(self.queries_ids, self.corpus_ids, relevant, deepest, by_id=True)
             for name in self.score_functions
         }
-        keep = self.write_predictions and output_path is not None
         given = self.score_functions
         self.score_functions = {
-            name: _count_scores(score, self._counts[name], keep) for name, score in given.items()
+            name: self._counts[name].counting(score) for name, score in given.items()
         }
         try:
-            return super().compute_all_metrics(*args, output_path=output_path, **options)
+            return super().compute_all_metrics(*args, **options)
         finally:
             self.score_functions, self._counts = given, {}
 
@@ -224,49 +232,8 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
         return [(name, k, measure @ k) for name, measure, ks in families for k in ks]
 
 
-def _count_scores(score: ScoreFunction, counts: CorpusCounts, keep: bool) -> ScoreFunction:
-    """Return a function that scores like another, and counts the scores.
-
-    The library keeps the best documents, but uses them only for predictions. If no predictions are
-    written (`keep` is False), it gets only one score per piece of the corpus, to save sorting.
-    """
-    import torch
-
-    count = counts.counting(score)
-    if keep:
-        return count
-    return lambda *pair: torch.full((len(count(*pair)), 1), -float(counts.seen))
-
-
-class InformationRetrievalEvaluator(Search):
-    """Evaluate how a SentenceTransformer retrieves, over all orders of tied documents.
-
-    Every score of every query with the corpus is counted, so the values are those of the whole
-    lists, although only the documents up to the deepest cutoff are kept. `…_bias` is for ties in
-    ascending order of ids, which is the library's order since version 6.2.
-
-    Parameters
-    ----------
-    args, options
-        As for the evaluator of that name in sentence-transformers.
-    regime
-        ``"native"`` or ``"hps"``: the model's own similarity in that regime. Default (None): the
-        given model, unchanged. `score_functions` are not changed.
-    """
-
-    def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
-        """Evaluate a model; the arguments are those of the library's evaluator."""
-        for kind in ("Sparse", "MultiVector"):
-            if is_a(model, f"{kind}Encoder"):
-                raise InputError(
-                    f"a {kind}Encoder cannot be evaluated by InformationRetrievalEvaluator; use "
-                    f"{kind}InformationRetrievalEvaluator"
-                )
-        return super().__call__(model, *args, **options)
-
-
 class SparseInformationRetrievalEvaluator(
-    Search,
+    InformationRetrievalEvaluator,
     _sparse_encoder.SparseInformationRetrievalEvaluator,  # type: ignore[misc]
 ):
     """Evaluate how a SparseEncoder retrieves, over all orders of tied documents.

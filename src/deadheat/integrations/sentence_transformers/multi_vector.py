@@ -7,7 +7,7 @@ from typing import Any
 
 from deadheat.errors import MissingPackageError
 from deadheat.integrations.base import load_host
-from deadheat.integrations.sentence_transformers.evaluators import Search
+from deadheat.integrations.sentence_transformers.evaluators import InformationRetrievalEvaluator
 
 if find_spec("sentence_transformers.multi_vector_encoder") is None:
     _VERSIONS = "sentence-transformers>=6,<7"
@@ -17,7 +17,7 @@ _host: Any = load_host("sentence_transformers.multi_vector_encoder.evaluation")
 
 
 class MultiVectorInformationRetrievalEvaluator(
-    Search,
+    InformationRetrievalEvaluator,
     _host.MultiVectorInformationRetrievalEvaluator,  # type: ignore[misc]
 ):
     """Evaluate how a MultiVectorEncoder retrieves, over all orders of tied documents.

@@ -11,10 +11,10 @@ from deadheat.integrations.vector_search.completing import (
     complete_groups as complete_groups,
     search as search,
 )
-from deadheat.integrations.vector_search.index import Index as Index
 from deadheat.integrations.vector_search.libraries import (
     Faiss as Faiss,
     Hnswlib as Hnswlib,
+    Index as Index,
     LanceDB as LanceDB,
     Qdrant as Qdrant,
     USearch as USearch,

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from deadheat._internal.numbers import check_number, is_tensor, tensor_values
 from deadheat.errors import InputError
-from deadheat.formats import Run, search_results
-from deadheat.integrations.vector_search.index import Array, Index, Lists, without_padding
-from deadheat.integrations.vector_search.libraries import find_index
+from deadheat.formats import PADDING, Run, search_results
+from deadheat.integrations.vector_search.libraries import Array, Index, Lists, find_index
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,6 @@ class Completed:
     """Their scores or distances."""
     last_group_size: list[int]
     """Per query: the number of documents of the index that have the last score."""
-    asked: str
-    """How the index was searched: ``"range search"`` or ``"growing k"``."""
 
 
 def search(
@@ -77,9 +74,8 @@ def complete_groups(
 ) -> Completed:
     """Append to each list all documents of the index that have its last score.
 
-    An index with a range search returns all documents that are as near. Any other index is
-    searched with k doubled until the group ends. An approximate index may not find all documents
-    of a group.
+    The index is searched with k doubled until the group ends. An approximate index may not find
+    all documents of a group.
 
     Parameters
     ----------
@@ -94,19 +90,13 @@ def complete_groups(
             f"{len(vectors)} queries, but results of {len(ids)} (ids) and {len(scores)} (scores): "
             "give the results of these queries"
         )
-    found = [without_padding(*row) for row in zip(ids, scores, strict=True)]
-    last = {q: index.worst(row) for q, (_, row) in enumerate(found) if len(row)}
-    reached = index.within(vectors[list(last)], list(last.values())) if last else []
-    asked = "range search"
-    # In another kind of search, some libraries sum the same distance in another order.
-    if reached is None or not all(
-        np.isin(found[q][0][found[q][1] == score], near[row == score]).all()
-        for (q, score), (near, row) in zip(last.items(), reached, strict=True)
-    ):
-        asked = "growing k"
-        reached = _grow(index, vectors, found, last)
-    whole = Completed([own for own, _ in found], [own for _, own in found], [0] * len(found), asked)
-    for (q, score), (near, row) in zip(last.items(), reached, strict=True):
+    found = [_without_padding(*map(np.asarray, row)) for row in zip(ids, scores, strict=True)]
+    worst = np.min if index.larger_is_better else np.max
+    last = {q: worst(row) for q, (_, row) in enumerate(found) if len(row)}
+    reached = _grow(index, vectors, found, last)
+    whole = Completed([own for own, _ in found], [own for _, own in found], [0] * len(found))
+    for q, score in last.items():
+        near, row = reached[q]
         more = (row == score) & ~np.isin(near, whole.ids[q])
         whole.ids[q] = np.concatenate((whole.ids[q], near[more]))
         whole.scores[q] = np.concatenate((whole.scores[q], row[more]))
@@ -114,20 +104,28 @@ def complete_groups(
     return whole
 
 
+def _without_padding(ids: Array, scores: Array) -> tuple[Array, Array]:
+    listed = ids != PADDING if ids.dtype.kind == "i" else slice(None)
+    return ids[listed], scores[listed]
+
+
 def _grow(index: Index, queries: Array, found: Lists, last: dict[int, float]) -> Lists:
     """Search with growing k until the last group of every list has ended."""
-    reached = {q: found[q] for q in last}
+    reached = found.copy()
     k = max((len(ids) for ids, _ in found), default=0)
     unfinished = [q for q in last if len(found[q][0]) == k]  # shorter lists hold all there is
-    while unfinished and k < index.size:
-        k = min(2 * k, index.size)
-        reached.update(zip(unfinished, index.nearest(queries[unfinished], k), strict=True))
+    is_worse = np.less if index.larger_is_better else np.greater
+    while unfinished:
+        k *= 2
+        deeper = index.nearest(queries[unfinished], k)
+        for q, listed in zip(unfinished, deeper, strict=True):
+            reached[q] = listed
         unfinished = [
             q
-            for q in unfinished
-            if len(reached[q][0]) == k and index.worst(np.append(reached[q][1], last[q])) == last[q]
+            for q, (ids, scores) in zip(unfinished, deeper, strict=True)
+            if len(ids) == k and not is_worse(scores, last[q]).any()
         ]
-    return list(reached.values())
+    return reached
 
 
 def _read_queries(queries: ArrayLike) -> Array:

@@ -1,56 +1,52 @@
-"""Indexes of faiss, usearch, hnswlib, qdrant and lancedb."""
+"""The interface of an index, and indexes of faiss, usearch, hnswlib, qdrant and lancedb."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deadheat._internal.packages import require_host
 from deadheat.errors import InputError
-from deadheat.integrations.vector_search.index import Array, Index, Lists, without_padding
+
+Array: TypeAlias = NDArray[Any]
+Lists: TypeAlias = list[tuple[Array, Array]]
+"""Per query: ids of documents, and their scores or distances, best first."""
+
+
+class Index(ABC):
+    """An index that can be searched; a subclass defines `nearest`."""
+
+    larger_is_better: bool = False
+    """Whether its scores are similarities; False if they are distances."""
+
+    @abstractmethod
+    def nearest(self, queries: Array, k: int) -> Lists:
+        """Return the k nearest documents of each query, or all if there are fewer."""
 
 
 class Faiss(Index):
-    """An index of faiss, of floats or of bits.
-
-    A flat index is searched with its range search, any other with growing k. If the float
-    distances of the two searches of a flat index differ in the last bit, k grows there, too.
-    """
+    """An index of faiss, of floats or of bits."""
 
     def __init__(self, index: Any) -> None:
-        self._faiss = require_host("faiss", "faiss", "`vector_search.Faiss`")
+        faiss: Any = require_host("faiss", "faiss", "`vector_search.Faiss`")
         self.index = index
-        self._bits = isinstance(index, self._faiss.IndexBinary)
-        if not self._bits:
-            self.larger_is_better = bool(self._faiss.is_similarity_metric(index.metric_type))
-
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return int(self.index.ntotal)
+        if not isinstance(index, faiss.IndexBinary):
+            self.larger_is_better = bool(faiss.is_similarity_metric(index.metric_type))
 
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
         scores, ids = self.index.search(queries, k)
-        return [without_padding(*row) for row in zip(ids, scores, strict=True)]
-
-    def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
-        """All documents as near as a score, from the range search of a flat index."""
-        flat = self._faiss.IndexBinaryFlat if self._bits else self._faiss.IndexFlat
-        if not isinstance(self.index, flat):
-            return None
-        # Both limits are exclusive.
-        limits = [int(x) + 1 if self._bits else float(self.beyond(x)) for x in last]
-        found = map(self.index.range_search, queries[:, None], limits)
-        return [(ids, scores) for _, scores, ids in found]
+        return list(zip(ids, scores, strict=True))
 
 
 @dataclass(eq=False)
 class USearch(Index):
-    """An index of usearch; it has no range search, so k grows.
+    """An index of usearch.
 
     Parameters
     ----------
@@ -67,11 +63,6 @@ class USearch(Index):
     def __post_init__(self) -> None:
         require_host("usearch.index", "usearch", "`vector_search.USearch`")
 
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return len(self.index)
-
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
         found = self.index.search(queries, k, exact=self.exact)
@@ -80,19 +71,14 @@ class USearch(Index):
 
 
 class Hnswlib(Index):
-    """An index of hnswlib, `Index` or `BFIndex`; it has no range search, so k grows.
+    """An index of hnswlib, `Index` or `BFIndex`.
 
-    While a group is completed, ``ef`` is at least k; afterwards the old value is restored.
+    During a search, ``ef`` is at least k; afterwards the old value is restored.
     """
 
     def __init__(self, index: Any) -> None:
         require_host("hnswlib", "hnswlib", "`vector_search.Hnswlib`")
         self.index = index
-
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return int(self.index.get_current_count())
 
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
@@ -100,7 +86,8 @@ class Hnswlib(Index):
         try:
             if ef is not None and ef < k:
                 self.index.set_ef(k)
-            ids, distances = self.index.knn_query(queries, min(k, self.size))
+            reachable = min(k, self.index.get_current_count())
+            ids, distances = self.index.knn_query(queries, reachable)
         except RuntimeError as error:
             raise InputError(
                 f"hnswlib cannot give {k:,} documents ({error}): raise ef or M, or leave the last "
@@ -114,7 +101,7 @@ class Hnswlib(Index):
 
 @dataclass(eq=False)
 class Qdrant(Index):
-    """A collection of qdrant; a score threshold returns all documents that are as near.
+    """A collection of qdrant.
 
     Parameters
     ----------
@@ -145,35 +132,20 @@ class Qdrant(Index):
         distances = self._models.Distance
         self.larger_is_better = vectors.distance in (distances.COSINE, distances.DOT)
 
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return int(self.client.count(self.collection).count)
-
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
-        return self._ask(queries, k, [None] * len(queries))
-
-    def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
-        """All documents as near as a score."""
-        return self._ask(queries, self.size, [float(self.beyond(score)) for score in last])
-
-    def _ask(self, queries: Array, k: int, limits: Sequence[float | None]) -> Lists:
         options = {"using": self.using, "params": self.params, "limit": k}
-        requests = [
-            self._models.QueryRequest(query=query.tolist(), score_threshold=limit, **options)
-            for query, limit in zip(queries, limits, strict=True)
-        ]
+        requests = [self._models.QueryRequest(query=query.tolist(), **options) for query in queries]
         answers = self.client.query_batch_points(self.collection, requests)
         return [
-            (_read_ids([p.id for p in points]), np.array([p.score for p in points]))
+            (np.array([p.id for p in points], object), np.array([p.score for p in points]))
             for points in (answer.points for answer in answers)
         ]
 
 
 @dataclass(eq=False)
 class LanceDB(Index):
-    """A table of lancedb; a distance range returns all documents that are as near.
+    """A table of lancedb.
 
     Parameters
     ----------
@@ -199,37 +171,19 @@ class LanceDB(Index):
     def __post_init__(self) -> None:
         require_host("lancedb", "lancedb", "`vector_search.LanceDB`")
 
-    @property
-    def size(self) -> int:
-        """How many documents it holds."""
-        return int(self.table.count_rows())
-
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
-        return [self._ask(query, k) for query in queries]
-
-    def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
-        """All documents as near as a score."""
-        pairs = zip(queries, map(self.beyond, last), strict=True)
-        return [self._ask(query, self.size, float(limit)) for query, limit in pairs]
-
-    def _ask(self, query: Array, k: int, limit: float | None = None) -> tuple[Array, Array]:
-        asked = self.table.search(query, self.vector_column)
-        asked = asked.distance_type(self.distance_type).limit(k)
-        if limit is not None:
-            asked = asked.distance_range(upper_bound=limit)  # exclusive
-        if self.prepare is not None:
-            asked = self.prepare(asked)
         own = [self.id_column] if self.id_column else []
-        found = asked.with_row_id(not own).select([*own, "_distance"]).to_arrow()
-        ids = found[self.id_column or "_rowid"].to_pylist()
-        return _read_ids(ids), np.array(found["_distance"].to_pylist(), np.float64)
-
-
-def _read_ids(ids: Sequence[object]) -> Array:
-    """Return ids as an array without converting them."""
-    whole = all(isinstance(value, int) for value in ids)
-    return np.array(ids, np.int64 if whole else object)
+        lists = []
+        for query in queries:
+            search = self.table.search(query, self.vector_column)
+            search = search.distance_type(self.distance_type).limit(k)
+            if self.prepare is not None:
+                search = self.prepare(search)
+            found = search.with_row_id(not own).select([*own, "_distance"]).to_arrow()
+            ids = found[self.id_column or "_rowid"]
+            lists.append((ids.to_numpy(), found["_distance"].to_numpy()))
+        return lists
 
 
 _KINDS: dict[str, Callable[[object], Index]] = {
