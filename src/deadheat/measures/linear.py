@@ -17,14 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Measure, RankWeights, family
+from deadheat.measures.base import BinaryMeasure, Measure, RankWeights
 from deadheat.measures.kernel import group_arrays, is_compiled, run_kernel
 from deadheat.ties import Floats, Ints, TieGroups
 
 _SHORTEST, _LONGEST = 1 << 10, 1 << 20
 """Smallest and largest number of ranks in a table of weights."""
-DIRECT = 1 << 16
-"""Number of weights that are added up at once beyond the tables."""
 _BLOCK = 1 << 10
 
 
@@ -56,10 +54,7 @@ class LinearMeasure(Measure):
         return np.ones(rank.shape)
 
     def far_sums(self, above: int, places: int) -> tuple[float, float]:
-        """Return ``S`` and ``D`` of the ranks after `above`, beyond the tables.
-
-        It adds up the weights in blocks. Measures with a closed form override it.
-        """
+        """Return ``S`` and ``D`` of the ranks after `above`, beyond the tables, from blocks."""
         total, deviation, n = 0.0, 0.0, 0
         for start in range(above, above + places, _LONGEST):
             rank = np.arange(start + 1, min(start + _LONGEST, above + places) + 1, dtype=np.float64)
@@ -70,10 +65,6 @@ class LinearMeasure(Measure):
             deviation += float(np.square(w - part / size).sum()) + shift**2 * n * size / (n + size)
             total, n = total + part, n + size
         return total, deviation
-
-    def far_weight(self, rank: int) -> float:
-        """Return the weight of a rank beyond the tables."""
-        return float(self.weight(np.array([rank], np.float64))[0])
 
     def views(self, groups: TieGroups) -> Floats:
         """Return five rows per query: expected, best, worst, oblivious, variance."""
@@ -98,7 +89,7 @@ class LinearMeasure(Measure):
         if last >= _SHORTEST:
             last = min(last, groups.deepest)
         length = min(max(_SHORTEST, 1 << last.bit_length()), _LONGEST)
-        return _weight_tables(family(self), length)
+        return _weight_tables(self, length)
 
 
 @lru_cache(maxsize=32)
@@ -132,7 +123,9 @@ def weight_of(rank: int, weight: Floats, measure: LinearMeasure) -> float:
     """Return the weight of a rank."""
     if len(weight) == 0:
         return 1.0
-    return weight[rank] if rank < len(weight) else measure.far_weight(rank)
+    if rank < len(weight):
+        return weight[rank]
+    return measure.far_sums(rank - 1, 1)[0]
 
 
 def weight_sums(
