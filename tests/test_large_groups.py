@@ -16,7 +16,7 @@ from deadheat.measures.linear import prefix_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 
-SIZE = 10**6
+SIZE = 10**5
 
 
 def groups_of(above: list[int], size: list[int], grades: list[list[float]]) -> dh.ties.TieGroups:
@@ -39,8 +39,8 @@ def groups_of(above: list[int], size: list[int], grades: list[list[float]]) -> d
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
-@pytest.mark.parametrize("grades", [[1], [2, 1, 1], [1] * 8], ids=len)
-def test_a_group_of_a_million_needs_little_memory(measure, grades):
+@pytest.mark.parametrize("grades", [[1], [2, 1, 1]], ids=len)
+def test_a_large_group_needs_little_memory(measure, grades):
     groups = groups_of([3], [SIZE], [grades])
     tracemalloc.start()
     try:
@@ -48,13 +48,13 @@ def test_a_group_of_a_million_needs_little_memory(measure, grades):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 150_000_000
+    assert peak < 40_000_000
     slack = 1e-12 * views.best
     assert 0 <= views.worst <= views.expected + slack <= views.best + 2 * slack
     assert views.std is None or views.std >= 0
 
 
-def test_one_document_among_a_million():
+def test_one_document_of_a_large_group():
     """Every place is as likely as any other: E = (H(c + g) − H(c)) / g."""
     groups = groups_of([1000], [SIZE], [[1]])
     views = {

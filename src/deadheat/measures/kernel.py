@@ -90,7 +90,7 @@ def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
         selected = groups.grade >= lowest
         relevant = np.bincount(groups.group[selected], minlength=len(groups.size))
         query, ranks = groups.document_query[selected], groups.rank[selected]
-        if not ((query[1:] > query[:-1]) | (ranks[1:] > ranks[:-1])).all():
+        if not ((np.diff(query) > 0) | (np.diff(ranks) > 0)).all():
             ranks = ranks[np.lexsort((ranks, query))]
         groups.derived["relevant", lowest] = RelevantGroups(
             in_queries, groups.above, groups.size, relevant, ranks
