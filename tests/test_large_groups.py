@@ -1,9 +1,8 @@
-"""Tie groups of any size: what a measure costs does not grow with the places of a group."""
+"""Large tie groups, and groups far down a list, against rationals and full sums."""
 
 from __future__ import annotations
 
 import math
-import time
 import tracemalloc
 from fractions import Fraction
 
@@ -13,17 +12,11 @@ from hypothesis import given, settings, strategies as st
 
 import deadheat as dh
 from deadheat.measures import DCG, MEASURES, RBP
-from deadheat.measures.large_groups import (
-    first_relevant_moments,
-    log_passing,
-    sampled_places,
-    stopping_mean,
-)
-from deadheat.measures.linear import LinearMeasure, prefix_sums
+from deadheat.measures.linear import prefix_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 
-SIZE = 10**8
+SIZE = 10**5
 
 
 def groups_of(above: list[int], size: list[int], grades: list[list[float]]) -> dh.ties.TieGroups:
@@ -46,8 +39,8 @@ def groups_of(above: list[int], size: list[int], grades: list[list[float]]) -> d
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
-@pytest.mark.parametrize("grades", [[1], [2, 1, 1], [1] * 50], ids=len)
-def test_a_group_of_a_hundred_million_needs_little_memory(measure, grades):
+@pytest.mark.parametrize("grades", [[1], [2, 1, 1]], ids=len)
+def test_a_large_group_needs_little_memory(measure, grades):
     groups = groups_of([3], [SIZE], [grades])
     tracemalloc.start()
     try:
@@ -55,13 +48,13 @@ def test_a_group_of_a_hundred_million_needs_little_memory(measure, grades):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 150_000_000
+    assert peak < 40_000_000
     slack = 1e-12 * views.best
     assert 0 <= views.worst <= views.expected + slack <= views.best + 2 * slack
     assert views.std is None or views.std >= 0
 
 
-def test_one_document_among_a_hundred_million():
+def test_one_document_of_a_large_group():
     """Every place is as likely as any other: E = (H(c + g) − H(c)) / g."""
     groups = groups_of([1000], [SIZE], [[1]])
     views = {
@@ -71,65 +64,8 @@ def test_one_document_among_a_hundred_million():
     assert views["MRR"].expected == pytest.approx(harmonic / SIZE, rel=1e-12)
     assert views["ERR"].expected == pytest.approx(harmonic / SIZE / 2, rel=1e-12)
     assert views["Success"].expected == 1
-    # The mean of the discount over 10⁸ ranks lies between its ends, near 1 / log2 of the middle.
+    # The mean of the discount lies between its ends, near 1 / log2 of the middle.
     assert 1 / np.log2(SIZE) < views["nDCG"].expected < 1 / np.log2(SIZE / 4)
-
-
-def test_err_of_thousands_of_relevant_documents_takes_a_moment():
-    rng = np.random.default_rng(1)
-    groups = groups_of([0], [10**6], [rng.choice([1, 2, 3], 3000).tolist()])
-    begin = time.perf_counter()
-    value = dh.evaluation.evaluate_groups(groups, ["ERR(max_grade=10)"])["ERR(max_grade=10)"]
-    assert time.perf_counter() - begin < 20  # it took 40 s on an idle machine, now a fraction
-    assert value.worst < value.expected < value.best
-
-
-def stopping_chances(size: int, stopping: list[float], places: int) -> np.ndarray:
-    """Chances to stop at each place of a group, by adding one document at a random place."""
-    t = np.arange(places)
-    other = size - len(stopping)
-    passing, stops = (t <= other).astype(np.float64), np.zeros(places)
-    for n, rho in enumerate(stopping, start=other):
-        kept = t[1:] * (1 - rho)
-        earlier = kept * stops[:-1]
-        stops = (rho * passing + np.maximum(n - t, 0) * stops) / (n + 1)
-        stops[1:] += earlier / (n + 1)
-        later = np.maximum(n + 1 - t[1:], 0) * passing[1:]
-        passing[1:] = (later + kept * passing[:-1]) / (n + 1)
-    return stops
-
-
-@pytest.mark.parametrize("above", [0, 5, 3_000, 10**9])
-@pytest.mark.parametrize(
-    ("size", "count"), [(5_000, 1), (5_000, 40), (20_000, 100), (3_000, 2_990)]
-)
-@pytest.mark.parametrize("places", [1_500, None])
-def test_sampled_places_give_the_sum_over_all_places(above, size, count, places):
-    """The relative error of the quadrature that MRR and ERR use in large groups is below 1e-12."""
-    places = min(places or size, size)
-    value = 1 / (above + np.arange(places) + 1)
-    rng = np.random.default_rng(0)
-    for rhos in ([1.0], [0.1, 0.5, 0.9], [1e-9, 3e-9], [1e-9, 0.9]):
-        stopping = rng.choice(rhos, count)
-        stops = stopping_chances(size, stopping, places)
-        truth = math.fsum(stops * value)
-        assert stopping_mean(above, size, places, stopping) == pytest.approx(truth, rel=1e-12)
-
-
-@pytest.mark.parametrize("above", [0, 3_000, 10**9])
-@pytest.mark.parametrize(("size", "relevant"), [(5_000, 1), (5_000, 3), (9_000, 300), (3_000, 2)])
-@pytest.mark.parametrize("cut", [0, 1_000])
-def test_moments_of_mrr_from_sampled_places_against_whole_numbers(above, size, relevant, cut):
-    places, scale = size - cut, 10**40
-    passing, mean, second = scale, 0, 0  # whole numbers of 1e-40
-    for t in range(min(places, size - relevant + 1)):
-        p = passing * relevant // (size - t)
-        mean += p // (above + 1 + t)
-        second += p // (above + 1 + t) ** 2
-        passing -= p
-    found = first_relevant_moments(above, size, relevant, places)
-    assert found[0] == pytest.approx(mean / scale, rel=1e-12)
-    assert found[1] == pytest.approx((second * scale - mean**2) / scale**2, rel=1e-9)
 
 
 @pytest.mark.parametrize("above", [0, 10**6])
@@ -163,72 +99,35 @@ def test_err_of_low_grades_against_rationals(places, other):
     name = f"ERR(max_grade=30)@{3 + places}"
     found = dh.evaluation.evaluate_groups(groups_of([3], [size], [grades]), [name])[name]
     assert found.expected == pytest.approx(truth, rel=1e-14)
-    stopping = (2.0 ** np.array(grades) - 1) / 2**30
-    assert stopping_mean(3, size, places, stopping) == pytest.approx(truth, rel=1e-14)
 
 
 @pytest.mark.parametrize(
     ("above", "size", "relevant"),
-    [(0, 300_000, 1), (7, 400_000, 2), (1000, 500_000, 30), (3, 900_000, 800)],
+    [(0, 300_000, 1), (7, 400_000, 2), (1000, 500_000, 30), (3, 900_000, 800), (10**9, 5_000, 3)],
 )
 def test_mrr_of_a_long_group_against_the_sum_over_its_places(above, size, relevant):
     t = np.arange(size - relevant + 1)
-    passing = np.exp(log_passing(t, size, relevant))
-    assert passing[1000] == pytest.approx(np.prod(1 - relevant / (size - np.arange(1000.0))))
+    steps = np.log1p(-relevant / (size - t[:-1]))  # of the probability that no place so far has one
+    passing = np.exp([0.0, *np.cumsum(steps)])
     stopping = passing * relevant / (size - t) / (above + t + 1)
     groups = groups_of([above], [size], [[1] * relevant])
     views = dh.evaluation.evaluate_groups(groups, ["MRR"])["MRR"]
     assert views.expected == pytest.approx(stopping.sum(), rel=1e-12)
-    second = (stopping / (above + t + 1)).sum()
-    assert views.std == pytest.approx(np.sqrt(second - stopping.sum() ** 2), rel=1e-9)
+    chance = stopping * (above + t + 1)
+    distance = 1 / (above + t + 1) - stopping.sum()
+    assert views.std == pytest.approx(np.sqrt((chance * distance**2).sum()), rel=1e-9)
 
 
-@settings(max_examples=60)
-@given(
-    size=st.one_of(st.integers(200, 3_000), st.just(10**6), st.just(10**9)),
-    share=st.floats(0, 1),
-    data=st.data(),
-)
-def test_the_chance_to_pass_against_whole_numbers(size, share, data):
-    """Σ log (g − t − j)/(g − j) over j < r, each term as exact as a fraction is."""
-    relevant = max(1, min(int(share * size), size - 1, 1_500))
-    most = size - relevant
-    t = data.draw(st.lists(st.integers(0, min(most, 60 * size // relevant)), min_size=1))
-    truth = [
-        sum(
-            math.log1p(-Fraction(place, size - j)) if place else 0.0
-            for j in range(relevant)
-        )
-        for place in t
-    ]  # fmt: skip
-    found = log_passing(np.array(t), size, relevant)
-    np.testing.assert_allclose(found, truth, rtol=1e-12, atol=1e-13)
-    assert log_passing(np.array([most + 1]), size, relevant)[0] == -np.inf
-
-
-@pytest.mark.parametrize("above", [1 << 20, 3 << 20])
-def test_discounts_beyond_the_table(above):
-    """From some of the ranks, and added up in blocks."""
+@pytest.mark.parametrize("above", [0, 1 << 20, 3 << 20])
+@pytest.mark.parametrize("measure", [DCG, RBP(p=0.999)], ids=repr)
+def test_weights_beyond_the_table_are_added_up_in_blocks(above, measure):
     for places in (1, 50, 70_000, 2_000_000):
-        weight = DCG.weight(np.arange(above + 1, above + places + 1, dtype=np.float64))
+        weight = measure.weight(np.arange(above + 1, above + places + 1, dtype=np.float64))
         mean = math.fsum(weight) / places
         deviation = math.fsum((weight - mean) ** 2)
-        for total, spread in (
-            DCG.far_sums(above, places),
-            LinearMeasure.far_sums(DCG, above, places),
-        ):
-            assert total / places == pytest.approx(mean, rel=1e-12)
-            assert spread == pytest.approx(deviation, rel=1e-6, abs=1e-20)
-
-
-@pytest.mark.parametrize("p", [0.3, 0.8, 0.999])
-def test_geometric_sums(p):
-    measure = RBP(p=p)
-    for above, places in ((0, 70_000), (3, 100_000), (500, 70_000)):
-        total, deviation = measure.far_sums(above, places)
-        truth = LinearMeasure.far_sums(measure, above, places)
-        assert total == pytest.approx(truth[0], rel=1e-12, abs=1e-300)
-        assert deviation == pytest.approx(truth[1], rel=1e-9, abs=1e-300)
+        total, spread = measure.far_sums(above, places)
+        assert total / places == pytest.approx(mean, rel=1e-12)
+        assert spread == pytest.approx(deviation, rel=1e-6, abs=1e-20)
 
 
 @given(values=st.lists(st.floats(0, 1), max_size=5_000))
@@ -266,16 +165,3 @@ def test_the_spread_of_one_document_far_down_a_list(c, g):
         slack = 1e-15 * float(mean) if name == "nDCG" else 0
         std = math.sqrt(variance)
         assert result[measure].std == pytest.approx(std, rel=1e-6, abs=slack), measure
-
-
-def test_sampled_places_add_up():
-    for count, above, scale in ((5_000, 0, np.inf), (10**6, 0, 3e4), (10**6, 50, 2e5)):
-        t, weight = sampled_places(count, above, scale)
-        every = np.arange(count)
-
-        def f(t, above=above, scale=scale):
-            return np.exp(-t / scale) / (above + t + 1)
-
-        assert (weight * f(t)).sum() == pytest.approx(f(every).sum(), rel=1e-13)
-        assert len(t) < 2_000
-        assert weight.sum() == pytest.approx(count)

@@ -215,19 +215,6 @@ def _writer(scale: float) -> Callable[[float], str]:
     return lambda value: f"{100 * value:.{digits}f}"
 
 
-def percent(part: int, whole: int) -> str:
-    """Format a share as percent, with one decimal if it is close to 0 or 100 %.
-
-    >>> percent(2, 3), percent(1, 250), percent(0, 5), percent(999, 1000)
-    ('67 %', '0.4 %', '0 %', '99.9 %')
-    """
-    share = 100 * part / whole
-    if 0 < share < 0.1:
-        return "< 0.1 %"
-    edge = 0 < share < 1 or 99 < share < 100
-    return f"{min(share, 99.9):.1f} %" if edge else f"{share:.0f} %"
-
-
 def report_expectation(summary: Summary) -> str:
     """Return the advice to report the mean over tie orders, which is valid for every cause."""
     write = _writer(summary.range)
@@ -243,7 +230,7 @@ def check_scores(
     result = evaluate_run(judgements, run, measures, settings)
     anatomy, summary = diagnosis.anatomy, most_moved(result.values())
     effect = describe_range(summary, settings)
-    tied = f"{percent(anatomy.tied, anatomy.documents)} of the documents are tied"
+    tied = f"{anatomy.tied / anatomy.documents:.1%} of the documents are tied"
     cause, remedy = Finding("no two documents of a query have the same score"), NOTHING
     if summary.range:
         cause = find_cause(diagnosis)
@@ -325,7 +312,7 @@ def check_regimes(
     ranges = {name: most_moved(own.result.values()).range for name, own in regimes.items()}
     chosen = choose_regime(ranges, now)
     left = regimes[chosen]
-    tied = f"{percent(given.tied, given.documents)} of the documents are tied"
+    tied = f"{given.tied / given.documents:.1%} of the documents are tied"
     copies = f"{left.duplicates:,} of them copies of another text in the list"
     remedy = NOTHING
     if not summary.range:

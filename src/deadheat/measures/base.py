@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.measures.kernel import relevant_groups
 from deadheat.measures.parameters import Parameter, parameter
 from deadheat.ties import Floats, Ints, TieGroups
 
@@ -172,19 +170,6 @@ class BinaryMeasure(Measure):
         before: Ints = np.cumsum(relevant) - relevant
         n: Ints = before - before[np.searchsorted(query, query)] + 1
         return relevant, n
-
-    def is_undecided(self, groups: TieGroups, above: Ints) -> NDArray[np.bool_]:
-        """Return, per query, whether `above` is below k and no relevant document ranks up to it."""
-        relevant = relevant_groups(groups, self.lowest_relevant).relevant
-        holds = (relevant > 0) & (groups.above < above[groups.query])
-        found = np.bincount(groups.query[holds], minlength=groups.n_queries) > 0
-        return (above < self.depth(groups)) & ~found
-
-
-@lru_cache
-def family(measure: Measure) -> Measure:
-    """Return the measure without its cutoff."""
-    return measure(cutoff=None)
 
 
 def exp_gain(measure: Measure, grade: Floats) -> Floats:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from deadheat.measures.base import Example, exp_gain
-from deadheat.measures.large_groups import sampled_places
 from deadheat.measures.linear import LinearMeasure
 from deadheat.measures.parameters import parameter
 from deadheat.ties import Floats, TieGroups
@@ -44,13 +43,6 @@ class DCGMeasure(LinearMeasure):
     def weight(self, rank: Floats) -> Floats:
         """Return the discount of each rank."""
         return np.asarray(1 / np.log2(rank + 1))
-
-    def far_sums(self, above: int, places: int) -> tuple[float, float]:
-        """Return ``S`` and ``D`` of the ranks after `above`, from some of these ranks."""
-        place, multiplicity = sampled_places(places, above, np.inf)
-        discount = self.weight((above + 1 + place).astype(np.float64))
-        total = float(multiplicity @ discount)
-        return total, float(multiplicity @ np.square(discount - total / places))
 
 
 DCG = DCGMeasure()

@@ -9,12 +9,8 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.measures.base import Example, Measure, exp_gain
 from deadheat.measures.kernel import group_arrays, run_kernel, sort_by_rule
-from deadheat.measures.large_groups import stopping_mean
 from deadheat.measures.parameters import parameter
 from deadheat.ties import Floats, Ints, TieGroups
-
-_MOST_STEPS = 1 << 18
-"""Groups with more places times documents are approximated by `stopping_mean`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,10 +56,8 @@ class ERRMeasure(Measure):
     def views(self, groups: TieGroups) -> Floats:
         """Return five rows per query: expected, best, worst, oblivious, and 0 for the variance."""
         arrays, depth = group_arrays(groups), self.depth(groups)
-        places = np.clip(depth[groups.query] - groups.above, 0, groups.size)
-        documents = np.diff(arrays.in_groups)
-        longest = places[places * documents <= _MOST_STEPS].max(initial=0)
-        own = sort_by_rule(groups), self.stopping(groups), depth, _MOST_STEPS, np.empty(longest + 1)
+        longest = np.minimum(depth[groups.query] - groups.above, groups.size).max(initial=0)
+        own = sort_by_rule(groups), self.stopping(groups), depth, np.empty(longest + 1)
         return run_kernel(expected_reciprocal_rank_views, len(depth), *arrays, *own)
 
 
@@ -76,7 +70,6 @@ def expected_reciprocal_rank_views(
     order: Ints,
     stopping: Floats,
     depth: Ints,
-    most_steps: int,
     stopped: Floats,
     out: Floats,
 ) -> None:
@@ -95,8 +88,6 @@ def expected_reciprocal_rank_views(
         The documents of each query in the order of the tie rule.
     stopping
         Per document: ``ρ``, sorted from high to low inside a group.
-    most_steps
-        A group with more places times documents is computed by `stopping_mean`.
     stopped
         Buffer for ``Q_t``.
     """
@@ -123,11 +114,7 @@ def expected_reciprocal_rank_views(
                     worst += before * stopping[i] / (c + g - n + 1 + j)
                 before *= 1.0 - stopping[i]
             places = min(limit - c, g)
-            if places > 0 and places * n > most_steps:
-                expected += reached * stopping_mean(
-                    c, g, places, [stopping[i] for i in range(first, last) if stopping[i] > 0]
-                )
-            elif places > 0:
+            if places > 0:
                 # First the documents that never stop the reader.
                 for t in range(places + 1):
                     stopped[t] = 0.0

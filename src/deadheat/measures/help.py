@@ -23,9 +23,12 @@ relevant documents of the query, retrieved or not. Other parameters are set by n
 
 
 def as_text() -> str:
-    """Return the help on all measures for a terminal of 80 columns."""
-    entries = [_wrap(part, "  ") for measure in MEASURES for part in _describe(measure)]
-    return "\n\n".join([*map(_wrap, INTRODUCTION.split("\n\n")), *entries])
+    """Return the page wrapped for a terminal of 80 columns."""
+    lines = []
+    for line in as_markdown().replace("`", "").splitlines():
+        hanging = "    " if line.startswith(("    ", "- ")) else ""
+        lines.append(textwrap.fill(line, 80, subsequent_indent=hanging, break_on_hyphens=False))
+    return "\n".join(lines)
 
 
 def as_markdown() -> str:
@@ -58,20 +61,6 @@ def _describe(measure: Measure) -> list[str]:
     ]
     names = ", ".join(f"``{alias}``" for alias in measure.aliases)
     return [*parts, f"Other names: {names}."] if names else parts
-
-
-def _wrap(paragraph: str, indent: str = "") -> str:
-    """Wrap a paragraph for the terminal; continuation lines of formulas and items are indented."""
-    if paragraph.startswith("## "):
-        return paragraph.removeprefix("## ")
-    lines = []
-    for line in paragraph.replace("``", "").splitlines():
-        hanging = "    " if line.startswith(("    ", "- ")) else ""
-        wrapped = textwrap.fill(
-            indent + line, 80, subsequent_indent=indent + hanging, break_on_hyphens=False
-        )
-        lines.append(wrapped)
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

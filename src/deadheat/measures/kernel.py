@@ -86,17 +86,15 @@ def group_arrays(groups: TieGroups) -> GroupArrays:
 def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
     """Select the documents whose grade is at least `lowest`; cached for all measures."""
     if ("relevant", lowest) not in groups.derived:
-        in_queries, in_groups, *_ = group_arrays(groups)
-        relevant, ranks = np.empty(len(groups.size), np.int64), np.empty(len(groups.rank), np.int64)
-        n, ordered = select_relevant(
-            in_queries, in_groups, groups.grade, groups.rank, lowest, relevant, ranks
-        )
-        ranks = ranks[:n]
-        if not ordered:
-            query = np.repeat(groups.query, relevant)
+        in_queries = group_arrays(groups).in_queries
+        selected = groups.grade >= lowest
+        relevant = np.bincount(groups.group[selected], minlength=len(groups.size))
+        query, ranks = groups.document_query[selected], groups.rank[selected]
+        if not ((np.diff(query) > 0) | (np.diff(ranks) > 0)).all():
             ranks = ranks[np.lexsort((ranks, query))]
-        selected = RelevantGroups(in_queries, groups.above, groups.size, relevant, ranks)
-        groups.derived["relevant", lowest] = selected
+        groups.derived["relevant", lowest] = RelevantGroups(
+            in_queries, groups.above, groups.size, relevant, ranks
+        )
     found: RelevantGroups = groups.derived["relevant", lowest]
     return found
 
@@ -112,47 +110,4 @@ def find_offsets(index: Ints, n: int) -> Ints:
     >>> find_offsets(np.array([0, 0, 2]), 3)
     array([0, 2, 2, 3])
     """
-    offsets = np.empty(n + 1, np.int64)
-    fill_offsets(index, offsets)
-    return offsets
-
-
-def fill_offsets(index: Ints, out: Ints) -> None:
-    """Fill ``out[i]`` with the number of entries of the sorted `index` that are below ``i``."""
-    entry, entries = 0, len(index)
-    for thing in range(len(out) - 1):
-        out[thing] = entry
-        while entry < entries and index[entry] == thing:
-            entry += 1
-    out[len(out) - 1] = entry
-
-
-def select_relevant(
-    in_queries: Ints,
-    in_groups: Ints,
-    grade: Floats,
-    rank: Ints,
-    lowest: float,
-    relevant: Ints,
-    ranks: Ints,
-) -> tuple[int, bool]:
-    """Count the relevant documents of each group, which come first in it, and copy their ranks.
-
-    Returns their number, and whether the ranks ascend inside each query.
-    """
-    n = 0
-    ordered = True
-    for q in range(len(in_queries) - 1):
-        last = 0
-        for k in range(in_queries[q], in_queries[q + 1]):
-            first = n
-            for i in range(in_groups[k], in_groups[k + 1]):
-                if grade[i] < lowest:
-                    break
-                ranks[n] = rank[i]
-                if rank[i] < last:
-                    ordered = False
-                last = rank[i]
-                n += 1
-            relevant[k] = n - first
-    return n, ordered
+    return index.searchsorted(np.arange(n + 1))

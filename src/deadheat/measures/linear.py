@@ -17,14 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Measure, RankWeights, family
+from deadheat.measures.base import BinaryMeasure, Measure, RankWeights
 from deadheat.measures.kernel import group_arrays, is_compiled, run_kernel
 from deadheat.ties import Floats, Ints, TieGroups
 
 _SHORTEST, _LONGEST = 1 << 10, 1 << 20
 """Smallest and largest number of ranks in a table of weights."""
-DIRECT = 1 << 16
-"""Number of weights that are added up at once beyond the tables."""
 _BLOCK = 1 << 10
 
 
@@ -37,6 +35,9 @@ class WeightTables(NamedTuple):
     weight: Floats | list[float]
     sums: Floats | list[float]
     squares: Floats | list[float]
+
+
+_NO_TABLES = WeightTables(*[np.empty(0)] * 3)
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,24 +57,17 @@ class LinearMeasure(Measure):
         return np.ones(rank.shape)
 
     def far_sums(self, above: int, places: int) -> tuple[float, float]:
-        """Return ``S`` and ``D`` of the ranks after `above`, beyond the tables.
-
-        It adds up the weights in blocks. Measures with a closed form override it.
-        """
-        total, deviation, n = 0.0, 0.0, 0
-        for start in range(above, above + places, _LONGEST):
-            rank = np.arange(start + 1, min(start + _LONGEST, above + places) + 1, dtype=np.float64)
-            w = self.weight(rank)
-            part, size = float(w.sum()), len(w)
-            # D of two parts: the sum of both, plus a term for the difference of their means.
-            shift = part / size - (total / n if n else part / size)
-            deviation += float(np.square(w - part / size).sum()) + shift**2 * n * size / (n + size)
-            total, n = total + part, n + size
+        """Return ``S`` and ``D`` of the ranks after `above`, beyond the tables, from blocks."""
+        end = above + places
+        starts = range(above, end, _LONGEST)
+        blocks = [(start + 1, min(start + _LONGEST, end) + 1) for start in starts]
+        total = deviation = 0.0
+        for first, stop in blocks:
+            total += float(self.weight(np.arange(first, stop, dtype=np.float64)).sum())
+        for first, stop in blocks:
+            distance = self.weight(np.arange(first, stop, dtype=np.float64)) - total / places
+            deviation += float(np.square(distance).sum())
         return total, deviation
-
-    def far_weight(self, rank: int) -> float:
-        """Return the weight of a rank beyond the tables."""
-        return float(self.weight(np.array([rank], np.float64))[0])
 
     def views(self, groups: TieGroups) -> Floats:
         """Return five rows per query: expected, best, worst, oblivious, variance."""
@@ -93,23 +87,20 @@ class LinearMeasure(Measure):
     def tables(self, groups: TieGroups) -> WeightTables:
         """Return the weights of all ranks that can count, at most up to `_LONGEST`."""
         if type(self).weight is LinearMeasure.weight:
-            return _weight_tables(None, 0)
+            return _NO_TABLES
         last = self.cutoff or groups.deepest
         if last >= _SHORTEST:
             last = min(last, groups.deepest)
         length = min(max(_SHORTEST, 1 << last.bit_length()), _LONGEST)
-        return _weight_tables(family(self), length)
+        return _weight_tables(self, length)
 
 
 @lru_cache(maxsize=32)
-def _weight_tables(measure: LinearMeasure | None, length: int) -> WeightTables:
+def _weight_tables(measure: LinearMeasure, length: int) -> WeightTables:
     """Build the tables of a measure; lists if the kernel is interpreted."""
-    if measure is None:
-        arrays = [np.empty(0)] * 3
-    else:
-        weight = np.zeros(length)
-        weight[1:] = measure.weight(np.arange(1, length, dtype=np.float64))
-        arrays = [weight, prefix_sums(weight), prefix_sums(weight * weight)]
+    weight = np.zeros(length)
+    weight[1:] = measure.weight(np.arange(1, length, dtype=np.float64))
+    arrays = weight, prefix_sums(weight), prefix_sums(weight * weight)
     if is_compiled(linear_views):
         return WeightTables(*arrays)
     return WeightTables(*(array.tolist() for array in arrays))
@@ -132,7 +123,7 @@ def weight_of(rank: int, weight: Floats, measure: LinearMeasure) -> float:
     """Return the weight of a rank."""
     if len(weight) == 0:
         return 1.0
-    return weight[rank] if rank < len(weight) else measure.far_weight(rank)
+    return weight[rank] if rank < len(weight) else measure.far_sums(rank - 1, 1)[0]
 
 
 def weight_sums(

@@ -198,33 +198,22 @@ def cut_group_views(c: int, g: int, r: int, limit: int, ahead: int, others: Mome
     highest = 0.0
     lowest = math.inf
     weights = first = second = 0.0
-    # Start at the most likely h, so that the first probability does not underflow.
-    likeliest = min(max((r + 1) * (places + 1) // (g + 2), fewest), most)
-    for direction in range(2):
-        p = 1.0
-        h = likeliest
-        while fewest <= h <= most:
-            n = ahead + h
-            if n > 0:
-                high = (best + precision_sum(c + 1, h, ahead, limit)) / n
-                low = (worst + precision_sum(limit - h + 1, h, ahead, limit)) / n
-            else:
-                high = low = 0.0
-            highest = max(highest, high)
-            lowest = min(lowest, low)
-            if direction == 0 or h < likeliest:
-                weights += p
-                if n > 0:
-                    mean, spread = moments(sums, places, h, ahead) if h > 0 else (0.0, 0.0)
-                    mean = (expected + mean) / n
-                    first += p * mean
-                    second += p * (mean * mean + (variance + spread) / (n * (n + 0.0)))
-            if direction == 0:
-                p *= (r - h + 0.0) * (places - h) / ((h + 1.0) * (g - r - places + h + 1))
-                h += 1
-            else:
-                p *= (h + 0.0) * (g - r - places + h) / ((r - h + 1.0) * (places - h + 1))
-                h -= 1
+    p = 1.0  # the probability of h, times a constant
+    for h in range(fewest, most + 1):
+        n = ahead + h
+        weights += p
+        if n > 0:
+            highest = max(highest, (best + precision_sum(c + 1, h, ahead, limit)) / n)
+            lowest = min(lowest, (worst + precision_sum(limit - h + 1, h, ahead, limit)) / n)
+            mean, spread = moments(sums, places, h, ahead)
+            mean = (expected + mean) / n
+            first += p * mean
+            second += p * (mean * mean + (variance + spread) / (n * (n + 0.0)))
+        else:
+            lowest = 0.0
+        p *= (r - h + 0.0) * (places - h) / ((h + 1.0) * (g - r - places + h + 1))
+        if p > 1e200:
+            p, weights, first, second = p / 1e200, weights / 1e200, first / 1e200, second / 1e200
     first /= weights
     return first, highest, lowest, max(second / weights - first * first, 0.0)
 

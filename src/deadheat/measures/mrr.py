@@ -9,11 +9,7 @@ import numpy as np
 
 from deadheat.measures.base import BinaryMeasure, Example, RankWeights
 from deadheat.measures.kernel import relevant_groups, run_kernel
-from deadheat.measures.large_groups import first_relevant_moments
 from deadheat.ties import Floats, Ints, TieGroups
-
-_MOST_PLACES = 1 << 17
-"""Up to this many places of a group are added up one by one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +22,10 @@ class FirstRelevantMeasure(BinaryMeasure):
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Return, per query, the value at the next rank, or 0 if a relevant document is above."""
         value = 1 / (above + 1) if self.is_reciprocal else 1.0
-        return np.where(self.is_undecided(groups, above), value, 0.0)
+        relevant = relevant_groups(groups, self.lowest_relevant).relevant
+        holds = (relevant > 0) & (groups.above < above[groups.query])
+        found = np.bincount(groups.query[holds], minlength=groups.n_queries) > 0
+        return np.where((above < self.depth(groups)) & ~found, value, 0.0)
 
     def rank_weights(self, groups: TieGroups) -> RankWeights | None:
         """Return the value of the first relevant document as a sum of rank weights."""
@@ -137,10 +136,7 @@ def first_relevant_views(
                     mean = 1.0 - miss
                     variance = (1.0 - miss) * miss
                 elif r < g and places > 0:
-                    if min(places, g - r + 1, 42 * (g // r)) > _MOST_PLACES:  # e^−42 < 1e−18
-                        mean, variance = first_relevant_moments(c, g, r, places)
-                    else:
-                        mean, variance = reciprocal_rank_moments(c, g, r, places)
+                    mean, variance = reciprocal_rank_moments(c, g, r, places)
                 out[0, q] = mean
                 out[1, q] = best
                 out[2, q] = worst

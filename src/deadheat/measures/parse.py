@@ -15,7 +15,7 @@ from deadheat.measures.base import Measure
 # No character of one part can start the next part, so matching takes linear time.
 _SHAPE = re.compile(r"([A-Za-z][\w.,\-\s]*)(?:\((.*)\)\s*)?(?:@\s*(.+))?", re.DOTALL)
 _TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
-_TREC_COVID_RBP = re.compile(r"rbp_p(\d*[1-9]\d*)")  # rbp_p5 on its leaderboards
+_RBP = re.compile(r"rbp(_p|\.)(\d+)")  # rbp_p5 on TREC-COVID's leaderboards, rbp.95 in ranx
 _RANX_LEVEL = re.compile(r"([^()]+)-l(\d{1,9})\s*")  # map@100-l2: relevant from grade 2 on
 # In ir_measures the value of the gain is the whole discount formula.
 _FOREIGN_PARAMETERS: dict[str, tuple[str, dict[str, str]]] = {
@@ -96,13 +96,11 @@ def _expand(text: str) -> list[Measure]:
         )
     name, arguments, cutoffs = shape.groups()
     measure = _NAMES.get(_plain(name))
-    if measure is None and (persistence := _TREC_COVID_RBP.fullmatch(_plain(name))):
-        measure = RBP(p=float("0." + persistence[1]), gain="scaled")
+    if rbp := _RBP.fullmatch(_plain(name)):
+        measure = RBP(p=float("0." + rbp[2]), gain="scaled" if rbp[1] == "_p" else "linear")
     if measure is None and cutoffs is None and (trec := _TREC_CUTOFF.fullmatch(_plain(name))):
-        if trec[1] == "rbp":  # ranx: rbp.95, whose gain is the grade itself
-            measure = None if "," in trec[2] else RBP(p=float("0." + trec[2]), gain="linear")
-        else:
-            measure, cutoffs = _NAMES.get(trec[1]), trec[2]
+        # RBP has a probability after its name, not a cutoff.
+        measure, cutoffs = None if trec[1] == "rbp" else _NAMES.get(trec[1]), trec[2]
     if measure is None:
         raise InputError(f"unknown measure {text!r:.100}{_suggestion(name)}")
     if arguments:

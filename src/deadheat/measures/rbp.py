@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deadheat.measures.base import Example
-from deadheat.measures.linear import DIRECT, CountingMeasure, LinearMeasure
+from deadheat.measures.linear import CountingMeasure, LinearMeasure
 from deadheat.measures.parameters import parameter
 from deadheat.ties import Floats, Ints, TieGroups
 
@@ -30,15 +30,6 @@ class RankBiased(LinearMeasure):
         np.power(self.p, rank - 1.0, out=weight, where=rank * np.log(self.p) > _SMALLEST_LOG)
         weight *= 1 - self.p
         return weight
-
-    def far_sums(self, above: int, places: int) -> tuple[float, float]:
-        """Return ``S`` and ``D`` of the ranks after `above`: sums of geometric series."""
-        if places <= DIRECT:
-            return super().far_sums(above, places)
-        p = self.p
-        total = p**above * (1 - p**places)
-        squares = (1 - p) / (1 + p) * p ** (2 * above) * (1 - p ** (2 * places))
-        return total, max(squares - total * total / places, 0.0)
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Return, per query, the weight of all ranks after `above`, times the largest gain."""
