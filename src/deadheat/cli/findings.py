@@ -49,7 +49,7 @@ def describe_diagnosis(diagnosis: Diagnosis, run: str) -> str:
     anatomy = diagnosis.anatomy
     if not anatomy.tied:
         return "No two documents of a query have the same score: there are no ties."
-    tied = f"{anatomy.tied / anatomy.documents:.1%} of the documents are tied"
+    tied = f"{anatomy.tied:,} of {anatomy.documents:,} documents are tied"
     example = f"deadheat diagnose QRELS {shlex.quote(run)}"
     return f"{tied}; to see the effect on measures, give judgements: {example}"
 

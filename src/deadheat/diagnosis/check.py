@@ -230,7 +230,7 @@ def check_scores(
     result = evaluate_run(judgements, run, measures, settings)
     anatomy, summary = diagnosis.anatomy, most_moved(result.values())
     effect = describe_range(summary, settings)
-    tied = f"{anatomy.tied / anatomy.documents:.1%} of the documents are tied"
+    tied = f"{anatomy.tied:,} of {anatomy.documents:,} documents are tied"
     cause, remedy = Finding("no two documents of a query have the same score"), NOTHING
     if summary.range:
         cause = find_cause(diagnosis)
@@ -312,7 +312,7 @@ def check_regimes(
     ranges = {name: most_moved(own.result.values()).range for name, own in regimes.items()}
     chosen = choose_regime(ranges, now)
     left = regimes[chosen]
-    tied = f"{given.tied / given.documents:.1%} of the documents are tied"
+    tied = f"{given.tied:,} of {given.documents:,} documents are tied"
     copies = f"{left.duplicates:,} of them copies of another text in the list"
     remedy = NOTHING
     if not summary.range:
