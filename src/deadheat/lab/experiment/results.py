@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
@@ -67,13 +67,7 @@ class StoredResult:
     @property
     def ties(self) -> ScoreFacts:
         """Documents scored, distinct scores (counted query by query), largest tie group."""
-        facts = self.result.provenance.scores
-        if facts is None:
-            raise InputError(
-                f"{self.cell.path}: the result of {self.regime} has no tie statistics; run the "
-                "study again"
-            )
-        return facts
+        return cast("ScoreFacts", self.result.provenance.scores)
 
     def scores(self) -> pl.DataFrame:
         """Read query_id, doc_id and score, in the order of the candidates; needs no torch."""
