@@ -59,7 +59,6 @@ from deadheat.scoring import (
     watch,
 )
 from deadheat.settings import EvalOptions, EvalSettings
-from deadheat.ties import run_sizes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -154,14 +153,14 @@ def check(
     regimes = {}
     for name, frame in frames.items():
         run = replace(read_run(frame), complete=True, source=ran.name)
-        sizes = run_sizes(run)
         texts = pl.Series([dataset.corpus[doc] for doc in frame["doc_id"]])
-        alike = frame.select(pl.len().over("query_id", "score", texts)).to_series()
+        tied = frame.select(pl.len().over("query_id", "score") > 1).to_series()
+        duplicates = frame.select(pl.len().over("query_id", "score", texts) > 1).to_series()
         regimes[name] = CheckedRegime(
             evaluate_run(judgements, run, parsed, settings),
-            documents=sizes.facts.documents,
-            tied=int(sizes.size[sizes.size > 1].sum()),
-            duplicates=int((alike > 1).sum()),
+            documents=len(frame),
+            tied=int(tied.sum()),
+            duplicates=int(duplicates.sum()),
         )
     sampled = of > len(dataset.queries)
     used = f"{len(dataset.queries):,} of {of:,}" if sampled else f"{of:,}"

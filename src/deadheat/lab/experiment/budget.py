@@ -8,7 +8,7 @@ import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
-from deadheat.lab.experiment.results import StoredResult, compute_key
+from deadheat.lab.experiment.results import StoredResult
 from deadheat.lab.experiment.study import COMPUTE_SETTINGS
 from deadheat.lab.experiment.table1 import choose_measures
 from deadheat.measures import Measure
@@ -89,8 +89,6 @@ def _group_variants(results: Sequence[StoredResult]) -> list[list[StoredResult]]
         data = stored.result.provenance.dataset  # its candidate rule names the depth
         key = (stored.dataset, stored.model, stored.model_dtype, stored.regime, other)
         alike.setdefault((key, data and data.candidates), []).append(stored)
-    for variants in alike.values():
-        variants.sort(key=lambda stored: compute_key(stored.manifest))
     return list(alike.values())
 
 

@@ -60,8 +60,7 @@ def evaluate_cell(
     full = dataset.candidates is None
     depth = study.depth if full else None
     too_long = full and depth is None and dataset.pairs > LONGEST_RUN
-    outputs = {} if full else cell.outputs()
-    compute = partial(score, cast(Scoring, manifest.function), model_dtype=model.model_dtype)
+    outputs, function = {} if full else cell.outputs(), cast(Scoring, manifest.function)
     if depth is not None:
         origin = replace(origin, candidates=f"{origin.candidates}, first {depth}")
     judgements, measures = read_qrels(dict(dataset.judgements)), study.all_measures
@@ -70,15 +69,15 @@ def evaluate_cell(
         if full:
             corpus = _open_corpus(cell, manifest, regime, dataset, engine)
             report = partial(_report_regime, progress, regime)
-        if too_long:
+            if not too_long:
+                frame = _score_corpus(corpus, dataset, depth, report)
+        else:
+            compute = partial(score, function, regime=regime, model_dtype=model.model_dtype)
+            frame = score_lists(outputs, compute, dataset)
+        if frame is None:
             result, _ = evaluate_shards(corpus, judgements, measures, progress=report)
             facts = result.provenance.scores
         else:
-            frame = (
-                _score_corpus(corpus, dataset, depth, report)
-                if full
-                else score_lists(outputs, partial(compute, regime=regime), dataset)
-            )
             run = replace(read_run(frame), complete=full and depth is None)
             result = evaluate_run(judgements, run, measures)
             facts = run_sizes(run).facts
@@ -89,7 +88,7 @@ def evaluate_cell(
             dataset=origin,
             model=model,
             scoring=scoring_provenance(
-                regime, model.model_dtype, manifest.function, threads=1 if full else None
+                regime, model.model_dtype, function, threads=1 if full else None
             ),
             inputs=manifest.inputs,
             scores=facts,

@@ -111,7 +111,7 @@ class ExperimentFolder:
             if not create or visible or self.path.is_file():
                 raise FolderError(
                     f"{path} is not the folder of an experiment (there is no {MARK} in it); give "
-                    "the folder of deadheat run, or a new or empty folder for a new one; for run "
+                    "the folder of deadheat run (a new run needs a new or empty folder); for run "
                     "files, use deadheat eval, or deadheat report with --qrels"
                 )
             write_file(mark, dump_json({"schema": SCHEMA, "what": "deadheat experiment"}))

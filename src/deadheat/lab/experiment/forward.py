@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ class Environment:
 def find_environment(
     model: ModelSpec, device: str | None, revision: str | None = None
 ) -> Environment:
-    """Return the environment of the machine that this is called on."""
+    """Return the environment of this machine; `revision` is that of a loaded model."""
     import torch
 
     revision = revision or find_checkpoint(model.name, model.revision, model.base).revision
@@ -64,7 +64,7 @@ def use_threads(threads: int) -> int:
 
 _OWN_OPTIONS = ("kind", "revision", "prompt", "instruction", "base")
 """Fields of a `ModelSpec` that are options of `load_model`."""
-_loaded: dict[tuple[object, ...], Reranker | BiEncoder] = {}
+_loaded: dict[tuple[Study, StudyCell], Reranker | BiEncoder] = {}
 """The model that was loaded last; it is reused for further datasets."""
 
 
@@ -72,7 +72,7 @@ def load_cell_model(study: Study, cell: StudyCell) -> Reranker | BiEncoder:
     """Return the model of a cell; only the last one stays in memory."""
     from deadheat.lab.models import load_model
 
-    key = (study, cell.model, cell.model_dtype, cell.batch_size, cell.attention)
+    key = study, replace(cell, dataset=study.datasets[0])  # one model for all datasets
     if key not in _loaded:
         forget_model()  # free its memory first
         _loaded[key] = load_model(

@@ -108,7 +108,7 @@ def load_results(folder: str | Path) -> list[StoredResult]:
         Sorted by dataset, model and model dtype, then by regime: native, hps, head, others.
     """
     begun = [(cell.manifest, cell) for cell in ExperimentFolder(folder).cells()]
-    begun.sort(key=lambda pair: (*_cell_key(pair[0]), *compute_key(pair[0])))
+    begun.sort(key=lambda pair: (*_cell_key(pair[0]), *_compute_key(pair[0])))
     manifests = [manifest for manifest, _ in begun]
     results = [
         StoredResult(cell, manifest, regime, _variant(manifest, manifests))
@@ -124,7 +124,7 @@ def _cell_key(manifest: Manifest) -> tuple[str, str, str]:
     return str(manifest.dataset), manifest.model.model, manifest.model.model_dtype
 
 
-def compute_key(manifest: Manifest) -> tuple[int, str, int]:
+def _compute_key(manifest: Manifest) -> tuple[int, str, int]:
     """Return the sort key of the settings of a forward pass."""
     model = manifest.model
     return model.batch_size, model.attn_implementation, manifest.threads
