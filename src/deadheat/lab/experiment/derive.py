@@ -45,14 +45,14 @@ LONGEST_RUN = 10_000_000
 
 
 def evaluate_cell(
-    whole: ForwardPass, cell: CellFolder, manifest: Manifest, engine: Engine, progress: Progress
+    forward: ForwardPass, cell: CellFolder, manifest: Manifest, engine: Engine, progress: Progress
 ) -> None:
     """Score and evaluate a complete cell under every regime, and store scores and results.
 
     The depth of a study is the largest length of the ranked lists of the full corpus. Without it,
     lists that are too long to be stored are counted by the engine.
     """
-    study, dataset, model, origin = whole.study, whole.dataset, manifest.model, manifest.dataset
+    study, dataset, model, origin = forward.study, forward.dataset, manifest.model, manifest.dataset
     regimes = list_regimes(study.regimes, manifest.function, model.model_dtype)
     regimes += [SCORED + dtype for dtype in study.scoring_dtypes]
     if not regimes:

@@ -64,19 +64,19 @@ def run_study(
         The folder is in use, belongs to something else, or cannot be written to.
     """
     experiment = ExperimentFolder(folder, create=True)
-    workplace = engine or LocalEngine()
+    engine = engine or LocalEngine()
     store = cache(partial(_store_dataset, experiment, study))
-    find = cache(lambda model: workplace.ask(partial(find_environment, model, study.device)))
+    find = cache(lambda model: engine.ask(partial(find_environment, model, study.device)))
     failures = []
     with experiment.lock(), ExitStack() as at_end:
         at_end.callback(forget_model)
         for cell in study.cells:
             try:
                 dataset, name = store(cell.dataset)
-                where = find(cell.model)
-                where = replace(where, threads=cell.threads or where.threads)
-                whole = ForwardPass(study, cell, dataset, name, where)
-                _run_cell(whole, experiment, workplace, progress)
+                found = find(cell.model)
+                environment = replace(found, threads=cell.threads or found.threads)
+                forward = ForwardPass(study, cell, dataset, name, environment)
+                _run_cell(forward, experiment, engine, progress)
             except FolderError:  # affects every cell
                 raise
             except DeadheatError as error:
@@ -103,12 +103,12 @@ def _store_dataset(
 
 
 def _run_cell(
-    whole: ForwardPass, experiment: ExperimentFolder, engine: Engine, progress: Progress | None
+    forward: ForwardPass, experiment: ExperimentFolder, engine: Engine, progress: Progress | None
 ) -> None:
     """Run the missing parts of the forward pass, then score and evaluate."""
-    study, cell = whole.study, whole.cell
+    study, cell = forward.study, forward.cell
     stored = experiment.cell(
-        cell.model.name, cell.model_dtype, whole.dataset_folder, whole.settings
+        cell.model.name, cell.model_dtype, forward.dataset_folder, forward.settings
     )
 
     def report(what: str, done: int, total: int) -> None:
@@ -119,24 +119,24 @@ def _run_cell(
                     name += f", {setting} {getattr(cell, setting)}"
             progress(f"{name}: {what}", done, total)
 
-    before = use_threads(whole.environment.threads)
+    before = use_threads(forward.environment.threads)
     try:
         manifest = stored.manifest if (stored.path / MANIFEST).is_file() else None
         if manifest is None or any(map(stored.missing_parts, stored.streams().values())):
-            manifest = _run_forward(whole, stored, engine, report)
+            manifest = _run_forward(forward, stored, engine, report)
         if cell.model.label not in (None, manifest.label):
             manifest = replace(manifest, label=cell.model.label)
         stored.write_manifest(manifest)  # its label may be new, and its hash missing
-        evaluate_cell(whole, stored, manifest, engine, report)
+        evaluate_cell(forward, stored, manifest, engine, report)
     finally:
         use_threads(before)
 
 
 def _run_forward(
-    whole: ForwardPass, stored: CellFolder, engine: Engine, report: Progress
+    forward: ForwardPass, stored: CellFolder, engine: Engine, report: Progress
 ) -> Manifest:
     """Run and store the missing parts of every stream of inputs."""
-    with engine.pool(whole) as pool:
+    with engine.pool(forward) as pool:
         [(_, manifest)] = pool.results([None])
         stored.write_manifest(manifest)
         for stream, parts in stored.streams().items():
