@@ -328,7 +328,7 @@ def test_an_encoder_of_tokens(tiny, dataset, tmp_path):
     ("change", "message"),
     [
         ({"judgements": {}}, "no query with .*candidates and .*relevant"),
-        ({"candidates": None}, "no candidate lists"),
+        ({"candidates": None}, "no query with .*candidates.* candidates='bm25'"),
     ],
 )
 def test_datasets_that_cannot_be_checked(tiny, dataset, change, message):

@@ -124,7 +124,10 @@ def test_a_single_value_is_a_list_of_one(tmp_path):
         ("models = ['a']\ndatasets = ['b']\nscoring_dtypes = ['int8']", "int8 has no sigmoid"),
         ("models = ['a']\ndatasets = ['b']\nmeasures = ['nDGC']", "did you mean nDCG"),
         ("models = ['a']\ndatasets = ['b']\ncandidates = 'all'", "must be one of given, bm25"),
-        ("models = ['a']\ndatasets = ['b']\nregimes = []", "at least one model dtype and one"),
+        (
+            "models = ['a']\ndatasets = ['b']\nregimes = []",
+            "no regime; give at least one (--regime)",
+        ),
         ("models = [{name='a', similarity='x'}]\ndatasets = ['b']", "one of dot, cosine"),
         ("models = [", "not valid TOML"),
         ("models = " + "[" * 50_000, "not valid TOML"),

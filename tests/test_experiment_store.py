@@ -17,8 +17,8 @@ from test_experiment import contents, study  # noqa: E402
 
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.lab.experiment import load_results, run_study  # noqa: E402
-from deadheat.lab.experiment.files import HashedFolder, Parts, write_file  # noqa: E402
-from deadheat.lab.experiment.folder import ExperimentFolder, slug  # noqa: E402
+from deadheat.lab.experiment.files import write_file  # noqa: E402
+from deadheat.lab.experiment.folder import CellFolder, ExperimentFolder, list_parts, slug  # noqa: E402
 
 __all__ = ["made"]
 
@@ -218,11 +218,12 @@ def test_a_damaged_part_is_named(made, tmp_path, damage):
 def test_foreign_and_damaged_folders(made, tmp_path):
     wanted = study(made, "sigmoid")
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="is a file"):
+    with pytest.raises(InputError, match=f"{tmp_path / 'file'} is not the folder of an experiment"):
         run_study(wanted, tmp_path / "file")
+    assert (tmp_path / "file").is_file()
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.tex").write_text("")
-    with pytest.raises(InputError, match=r"other files and no experiment\.json"):
+    with pytest.raises(InputError, match=r"no experiment\.json.* empty folder"):
         run_study(wanted, tmp_path / "foreign")
     with pytest.raises(
         InputError,
@@ -280,11 +281,12 @@ def test_a_full_disk_leaves_what_was_stored(tmp_path, monkeypatch):
 
 
 def test_many_batches_share_a_part(tmp_path):
-    parts = Parts(HashedFolder(tmp_path), "logits", 2500)
-    assert (parts.step, len(parts.names)) == (3, 834)
-    assert parts.missing() == list(range(834))
-    parts.write(1, {"index": torch.tensor([4, 3]), "logits": torch.ones(2, 1)})
-    assert parts.missing() == [0, *range(2, 834)]
+    cell, parts = CellFolder(tmp_path), list_parts("logits", 2500)
+    assert [i for part in parts for i in part.batches] == list(range(2500))
+    assert (len(parts), parts[1].batches) == (834, range(3, 6))
+    assert cell.missing_parts(parts) == parts
+    cell.write_part(parts[1], {"index": torch.tensor([4, 3]), "logits": torch.ones(2, 1)})
+    assert cell.missing_parts(parts) == [parts[0], *parts[2:]]
 
 
 def test_names_of_folders(tmp_path, monkeypatch):

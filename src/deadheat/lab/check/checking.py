@@ -9,7 +9,9 @@ from __future__ import annotations
 import copy
 import os
 import time
+import timeit
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -29,12 +31,16 @@ from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.lab.datasets import RetrievalDataset, load_dataset
 from deadheat.lab.experiment import (
     group_texts,
+    join_parts,
     list_pairs,
+    list_regimes,
     plan_streams,
+    run_batches,
     score_lists,
     scoring_function,
 )
 from deadheat.lab.models import BiEncoder, ClassifierReranker, Reranker
+from deadheat.lab.models.rerankers import Head
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import ModelProvenance
 from deadheat.scoring import (
@@ -53,7 +59,6 @@ from deadheat.scoring import (
     watch,
 )
 from deadheat.settings import EvalOptions, EvalSettings
-from deadheat.ties import run_sizes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -125,7 +130,7 @@ def check(
     >>> found.range, found.ok(max_range=0.01)
     (0.16666666666666669, False)
     """
-    if not _is_model(subject):
+    if not (isinstance(subject, Reranker | BiEncoder) or hasattr(subject, "forward")):
         if isinstance(data, RetrievalDataset):
             raise InputError(f"a {type(subject).__name__} cannot be run: {NEEDS}")
         return check_run(cast("QrelsLike", subject), data, measures, **options)
@@ -138,21 +143,24 @@ def check(
     frames = {
         name: score_lists(ran.outputs, function, dataset) for name, function in ran.scoring.items()
     }
-    now = ran.now if ran.now != GIVEN else _name_given(frames, ran.model_dtype)
+    now = ran.now
+    if now == GIVEN:
+        now = _name_given(frames, ran.model_dtype)
+        frames[now] = frames.pop(GIVEN)
     if now not in frames:
         raise InputError(f"this model has no regime {now!r}; choose one of {', '.join(frames)}")
     judgements = read_qrels(dict(dataset.judgements))
     regimes = {}
     for name, frame in frames.items():
         run = replace(read_run(frame), complete=True, source=ran.name)
-        sizes = run_sizes(run)
         texts = pl.Series([dataset.corpus[doc] for doc in frame["doc_id"]])
-        alike = frame.select(pl.len().over("query_id", "score", texts)).to_series()
+        tied = frame.select(pl.len().over("query_id", "score") > 1).to_series()
+        duplicates = frame.select(pl.len().over("query_id", "score", texts) > 1).to_series()
         regimes[name] = CheckedRegime(
             evaluate_run(judgements, run, parsed, settings),
-            documents=sizes.facts.documents,
-            tied=int(sizes.size[sizes.size > 1].sum()),
-            duplicates=int((alike > 1).sum()),
+            documents=len(frame),
+            tied=int(tied.sum()),
+            duplicates=int(duplicates.sum()),
         )
     sampled = of > len(dataset.queries)
     used = f"{len(dataset.queries):,} of {of:,}" if sampled else f"{of:,}"
@@ -167,26 +175,25 @@ def check(
     )
 
 
+_Output = tuple[dict[str, Any], dict[str, Callable[..., Scores]], Mapping[str, float]]
+"""The last three fields of a `_Run`."""
+
+
 class _Run(NamedTuple):
     """The outputs of a model for all pairs, and the scoring function of each regime."""
 
     name: str
     model_dtype: str
+    now: str
+    """The regime that the user's code computes, or `GIVEN`."""
+    how: str
+    """Description of the code that scores in `now`."""
     outputs: dict[str, Any]
     """The outputs, in the form that `deadheat.lab.experiment.score_lists` accepts."""
     scoring: dict[str, Callable[..., Scores]]
     """Per regime: the function that computes scores from the outputs."""
     cost: Mapping[str, float]
     """Per regime: the time that it adds, as a share of the forward pass."""
-    now: str
-    """The regime that the user's code computes, or `GIVEN`."""
-    how: str
-    """Description of the code that scores in `now`."""
-
-
-def _is_model(subject: object) -> bool:
-    has_forward = callable(getattr(subject, "forward", None))
-    return has_forward or isinstance(subject, Reranker | BiEncoder)
 
 
 def _load(data: object) -> RetrievalDataset:
@@ -202,17 +209,13 @@ def _load(data: object) -> RetrievalDataset:
 
 def _sample(dataset: RetrievalDataset, samples: int) -> tuple[RetrievalDataset, int]:
     """Return the dataset with evenly spaced queries, and the number of all usable queries."""
-    lists, judged = dataset.candidates, dataset.judgements
-    if lists is None:
-        raise InputError(
-            f"{dataset.name} has no candidate lists, which check needs; load it with "
-            "deadheat.lab.datasets.load_dataset(…, candidates='bm25')"
-        )
+    lists, judged = dataset.candidates or {}, dataset.judgements
     relevant = {query for query, own in judged.items() if any(grade > 0 for grade in own.values())}
     queries = [query for query in dataset.queries if query in relevant and lists.get(query)]
     if not queries:
         raise InputError(
-            f"{dataset.name} has no query with both candidates and a relevant judgement"
+            f"{dataset.name} has no query with both candidates and a relevant judgement; if it has "
+            "no candidate lists, load it with load_dataset(…, candidates='bm25')"
         )
     places = np.linspace(0, len(queries) - 1, min(samples, len(queries))).astype(int)
     chosen = [queries[place] for place in places]
@@ -225,18 +228,17 @@ def _sample(dataset: RetrievalDataset, samples: int) -> tuple[RetrievalDataset, 
     return part, len(queries)
 
 
-def _name_given(frames: dict[str, pl.DataFrame], model_dtype: str) -> str:
-    """Return the regime whose scores equal those of a library, and replace its scores by them."""
-    given = frames[GIVEN]["score"]
-    # The last bit of an FP32 function may depend on the batch size.
-    same = (
-        regime
-        for regime in ("hps", "native")
-        if regime in frames and np.allclose(frames[regime]["score"], given, 3e-7, 0)
-    )
-    name = "native" if model_dtype == "fp32" else next(same, GIVEN)
-    frames[name] = frames.pop(GIVEN)
-    return name
+def _name_given(frames: Mapping[str, pl.DataFrame], model_dtype: str) -> str:
+    """Return the regime whose scores equal those of a library, else `GIVEN`."""
+    if model_dtype == "fp32":
+        return "native"
+    for regime in ("hps", "native"):
+        # The last bit of an FP32 function may depend on the batch size.
+        if regime in frames and np.allclose(
+            frames[regime]["score"], frames[GIVEN]["score"], rtol=3e-7, atol=0
+        ):
+            return regime
+    return GIVEN
 
 
 def _run(
@@ -253,16 +255,22 @@ def _run(
         own = "native" if model.provenance.model_dtype == "fp32" else "hps"
         how = "scored as you named" if regime else "scored as most libraries do"
         return _run_loaded(model, dataset, progress, regime or own, how)
-    if "CrossEncoder" in names:
-        return _run_cross_encoder(model, dataset, batch_size, progress)
-    if "SparseEncoder" not in names and names & {"SentenceTransformer", "MultiVectorEncoder"}:
-        return _run_encoder(model, dataset, batch_size, progress)
     if hasattr(model, "config") and type(model).__name__.endswith("ForSequenceClassification"):
         reranker = _wrap_classifier(model, tokenizer, batch_size)
         if len(reranker.provenance.outputs) == 1:
             return _run_loaded(reranker, dataset, progress, "hps-logit", "ranked by the logits")
         return _run_loaded(reranker, dataset, progress, "native", "softmax in the model's dtype")
-    raise InputError(f"a {type(model).__name__} cannot be run: {NEEDS}")
+    if "CrossEncoder" in names:
+        ran = _run_cross_encoder(model, dataset, batch_size, progress)
+    elif "SparseEncoder" not in names and names & {"SentenceTransformer", "MultiVectorEncoder"}:
+        ran = _run_encoder(model, dataset, batch_size, progress)
+    else:
+        raise InputError(f"a {type(model).__name__} cannot be run: {NEEDS}")
+    title = getattr(getattr(model, "model_card_data", None), "base_model", None)
+    packages = {cls.__module__.partition(".")[0] for cls in type(model).__mro__}
+    library = "pylate" if "pylate" in packages else "sentence-transformers"
+    how = f"as {library} {version(library)} scores"
+    return _Run(str(title or type(model).__name__), _dtype_of(model), GIVEN, how, *ran)
 
 
 def _run_loaded(
@@ -270,49 +278,30 @@ def _run_loaded(
 ) -> _Run:
     """Run a model of `deadheat.lab.models`."""
     streams, head = plan_streams(model, dataset)
+    outputs: dict[str, Tensor] = {}
     begun = time.perf_counter()
-    collected = {name: batches.collect(progress) for name, batches in streams.items()}
-    seconds = time.perf_counter() - begun
-    name, dtype = model.provenance.model, model.provenance.model_dtype
-    if "logits" in collected:
-        logits, *hidden = collected["logits"]
-        last = None if head is None else (hidden[0], head.weight, head.bias)
-        return _Run(name, dtype, *_score_logits(logits, last, dtype, seconds), now=now, how=how)
-    outputs = {stream: vectors for stream, (vectors,) in collected.items()}
-    scoring = _scoring(scoring_function(model.provenance), dtype, outputs)
-    return _Run(name, dtype, outputs, scoring, {}, now, how)
+    for stream, batches in streams.items():
+        parts = []
+        for number in range(len(batches)):
+            parts.append(run_batches(batches, [number], stream, head))
+            progress("running the model", number + 1, len(batches))
+        outputs |= join_parts(parts)
+    cost = _measure_cost(head, outputs, time.perf_counter() - begun)
+    facts = model.provenance
+    scoring = _scoring(scoring_function(facts), facts.model_dtype, outputs)
+    return _Run(facts.model, facts.model_dtype, now, how, outputs, scoring, cost)
 
 
-def _score_logits(
-    logits: Tensor,
-    head: tuple[Tensor, Tensor, Tensor | None] | None,
-    dtype: str,
-    seconds: float,
-) -> tuple[dict[str, Tensor], dict[str, Callable[..., Scores]], dict[str, float]]:
-    """Return outputs, the scoring function of every regime, and the cost of each.
-
-    Parameters
-    ----------
-    logits
-        ``[n, 1]``, or ``[n, 2]`` in the order (no, yes).
-    head
-        Input, weight and bias of the linear layer that computes the logits; None if it is unknown.
-    dtype
-        The format of the logits.
-    seconds
-        Duration of the forward pass.
-    """
-    outputs, cost = {"logits": logits}, {}
-    if head is not None and dtype != "fp32":
-        for _ in range(2):  # the first time includes the setup of torch
-            begun = time.perf_counter()
-            outputs["head_logits"] = torch_functions.head_logits(*head)
-            added = (time.perf_counter() - begun) / seconds
-        cost = {regime: added for regime in REGIMES if uses_head(regime)}
-    if logits.shape[1] == 2:
-        return outputs, _scoring("softmax", dtype, outputs), cost
-    outputs = {name: values.squeeze(1) for name, values in outputs.items()}
-    return outputs, _scoring("sigmoid", dtype, outputs), cost
+def _measure_cost(
+    head: Head | None, outputs: Mapping[str, Tensor], seconds: float
+) -> dict[str, float]:
+    """Return the cost of the regimes with an FP32 head; `seconds` is that of the forward pass."""
+    if head is None:
+        return {}
+    hidden = head.weight.new_zeros(len(outputs["logits"]), head.weight.shape[1])
+    compute = partial(torch_functions.head_logits, hidden, head.weight, head.bias)
+    added = min(timeit.repeat(compute, number=1, repeat=2))  # the first includes torch's setup
+    return {regime: added / seconds for regime in REGIMES if uses_head(regime)}
 
 
 def _scoring(
@@ -321,10 +310,8 @@ def _scoring(
     """Return the scoring function of each regime that is possible with these outputs."""
     return {
         regime: partial(score, kind, regime=regime, model_dtype=model_dtype)
-        for regime in REGIMES
-        if not (regime == "hps" and model_dtype == "fp32")
-        and ("logits" in outputs or not ranks_by_logit(regime))
-        and ("head_logits" in outputs or not uses_head(regime))
+        for regime in list_regimes(list(REGIMES), kind, model_dtype)
+        if "head_logits" in outputs or not uses_head(regime)
     }
 
 
@@ -355,7 +342,7 @@ def _wrap_classifier(model: Any, tokenizer: Any, batch_size: int) -> ClassifierR
 
 def _run_cross_encoder(
     model: Any, dataset: RetrievalDataset, batch_size: int, progress: Progress
-) -> _Run:
+) -> _Output:
     """Run a CrossEncoder through its own `predict`, and keep the input of its last layer."""
     import torch
 
@@ -377,43 +364,46 @@ def _run_cross_encoder(
     def probe() -> Tensor:
         return predict(PROBE, 1, lambda scores: scores).reshape(len(PROBE), -1)
 
-    try:
+    layer = head = None
+    with suppress(InputError):  # no plain linear layer gives the logits
         layer = find_head(model, probe, rows, subtracts=subtracts).layer
-    except InputError:
-        layer = None
-    kept: list[tuple[Tensor, ...]] = []
+        bias = None if layer.bias is None else layer.bias.detach()[rows].cpu()
+        head = Head(layer.weight.detach()[rows].cpu(), bias)
+    kept: list[dict[str, Tensor]] = []
     with watch([] if layer is None else [layer]) as activations:
 
         def collect(scores: Tensor) -> Tensor:
             """Keep a batch; return the number of each row instead of its score."""
-            given, logits, hidden = own(scores), scores, scores
+            given = own(scores)
             if given.shape[-1] == 2:  # as with apply_softmax
                 given = given.softmax(dim=-1)[:, 1:]
-            if layer is not None:
+            batch = {"given": given.cpu(), "logits": scores.cpu()}
+            if head is not None:
                 logits = torch.cat([last_position(each.output) for each in activations])[:, rows]
-                hidden = head_input(activations, rows, logits)
+                hidden = head_input(activations, rows, logits).cpu()
                 activations.clear()
-            done = sum(len(batch[0]) for batch in kept)
-            kept.append(tuple(each.cpu() for each in (given, logits, hidden)))
+                in_fp32 = torch_functions.head_logits(hidden, head.weight, head.bias)
+                batch |= {"logits": logits.cpu(), "head_logits": in_fp32}
+            done = sum(len(each["given"]) for each in kept)
+            kept.append(batch)
             progress("running the model", done + len(scores), len(texts))
             return torch.arange(done, done + len(scores), dtype=torch.float64).reshape(-1, 1)
 
         begun = time.perf_counter()
         place = predict(texts, batch_size, collect).long().reshape(-1)
         seconds = time.perf_counter() - begun
-    given, logits, hidden = (torch.cat(each)[place] for each in zip(*kept, strict=True))
-    head = None
-    if layer is not None:
-        bias = None if layer.bias is None else layer.bias.detach()[rows].cpu()
-        head = (hidden, layer.weight.detach()[rows].cpu(), bias)
-    outputs, scoring, cost = _score_logits(logits, head, _format_of(logits, model), seconds)
+    outputs = {key: torch.cat([batch[key] for batch in kept])[place] for key in kept[0]}
+    given, logits = partial(_to_array, outputs.pop("given")), outputs["logits"]
+    kind: Scoring = "softmax" if logits.shape[1] == 2 else "sigmoid"
+    scoring = _scoring(kind, _format_of(logits, model), outputs)
+    activation = torch.nn.Identity if model.num_labels == 2 else torch.nn.Sigmoid
+    if not isinstance(own, activation):
+        scoring = {name: compute for name, compute in scoring.items() if ranks_by_logit(name)}
     if isinstance(own, torch.nn.Identity) and model.num_labels == 1:  # scores are logits
-        by_logit = {r.removesuffix("-logit"): s for r, s in scoring.items() if ranks_by_logit(r)}
-        scoring = {"native": partial(_to_array, given), **by_logit}
-    elif not isinstance(own, torch.nn.Identity if model.num_labels == 2 else torch.nn.Sigmoid):
-        scoring = {r: s for r, s in scoring.items() if ranks_by_logit(r)}
-    scoring = {GIVEN: partial(_to_array, given), **scoring}
-    return _Run(outputs=outputs, scoring=scoring, cost=cost, **_describe(model))
+        by_logit = {name.removesuffix("-logit"): compute for name, compute in scoring.items()}
+        scoring = {"native": given, **by_logit}
+    cost = _measure_cost(head, outputs, seconds)
+    return outputs, {GIVEN: given, **scoring}, cost
 
 
 def _to_array(scores: Tensor, **_: object) -> Scores:
@@ -422,23 +412,25 @@ def _to_array(scores: Tensor, **_: object) -> Scores:
 
 def _run_encoder(
     model: Any, dataset: RetrievalDataset, batch_size: int, progress: Progress
-) -> _Run:
+) -> _Output:
     """Run a SentenceTransformer, MultiVectorEncoder or ColBERT through its own methods."""
     import torch
 
     names = {cls.__name__ for cls in type(model).__mro__}
-    outputs: dict[str, Any] = {}
-    given = {"query": list(dataset.queries.values()), "document": list(group_texts(dataset))}
-    for number, (role, texts) in enumerate(given.items(), start=1):
-        encode: Callable[..., Any] = getattr(model, f"encode_{role}", model.encode)
+    texts = {"query": list(dataset.queries.values()), "document": list(group_texts(dataset))}
+    embedded: list[Any] = []
+    for role, own in texts.items():
         options = {} if "MultiVectorEncoder" in names else {"convert_to_tensor": True}
         if "ColBERT" in names:
             encode, options["is_query"] = model.encode, role == "query"
-        embedded = encode(texts, batch_size=batch_size, show_progress_bar=False, **options)
-        if not isinstance(embedded, torch.Tensor):  # a matrix per text
-            embedded = np.fromiter(embedded, object, len(embedded))
-        outputs["queries" if role == "query" else "documents"] = embedded
-        progress(f"embedding {role} texts", number, len(given))
+        else:
+            encode = getattr(model, f"encode_{role}")
+        found = encode(own, batch_size=batch_size, show_progress_bar=False, **options)
+        if not isinstance(found, torch.Tensor):  # a matrix per text
+            found = np.fromiter(found, object, len(found))
+        embedded.append(found)
+        progress(f"embedding {role} texts", len(embedded), len(texts))
+    outputs = dict(zip(("queries", "documents"), embedded, strict=True))
 
     def compare(queries: Any, documents: Any, wide: bool = False) -> Scores:
         """Call the library's own similarity."""
@@ -457,20 +449,7 @@ def _run_encoder(
     if kind in ("dot", "cosine"):
         dtype = _format_of(outputs["documents"], model)
         scoring |= _scoring(cast("Scoring", kind), dtype, outputs)
-    return _Run(outputs=outputs, scoring=scoring, cost={}, **_describe(model))
-
-
-def _describe(model: Any) -> dict[str, Any]:
-    """Return name, format and library of a sentence-transformers or PyLate model."""
-    title = getattr(getattr(model, "model_card_data", None), "base_model", None)
-    packages = {cls.__module__.partition(".")[0] for cls in type(model).__mro__}
-    library = "pylate" if "pylate" in packages else "sentence-transformers"
-    return {
-        "name": str(title or type(model).__name__),
-        "model_dtype": _dtype_of(model),
-        "how": f"as {library} {version(library)} scores",
-        "now": GIVEN,
-    }
+    return outputs, scoring, {}
 
 
 def _dtype_of(model: Any) -> str:

@@ -5,14 +5,19 @@ from deadheat.lab.experiment.budget import (
     is_computed_twice as is_computed_twice,
 )
 from deadheat.lab.experiment.derive import (
-    group_texts as group_texts,
+    list_regimes as list_regimes,
     score_lists as score_lists,
 )
 from deadheat.lab.experiment.files import ADVICE as ADVICE
-from deadheat.lab.experiment.folder import ExperimentFolder as ExperimentFolder
+from deadheat.lab.experiment.folder import (
+    ExperimentFolder as ExperimentFolder,
+    join_parts as join_parts,
+)
 from deadheat.lab.experiment.forward import (
+    group_texts as group_texts,
     list_pairs as list_pairs,
     plan_streams as plan_streams,
+    run_batches as run_batches,
     scoring_function as scoring_function,
 )
 from deadheat.lab.experiment.paper_table import against_paper as against_paper

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
-from deadheat.evaluation import headline
-from deadheat.lab.experiment.results import StoredResult, compute_key
-from deadheat.lab.experiment.study import Compute
-from deadheat.lab.experiment.table1 import every_measure
-from deadheat.measures import Measure, parse_measures
+from deadheat.lab.experiment.results import StoredResult
+from deadheat.lab.experiment.study import COMPUTE_SETTINGS
+from deadheat.lab.experiment.table1 import choose_measures
+from deadheat.measures import Measure
 from deadheat.tables import Column, Table
-
-COMPUTE_SETTINGS = tuple(field.name for field in fields(Compute))
-"""Settings of a forward pass that should not change its numbers."""
 
 _COLUMNS = (
     Column("dataset", "name"),
@@ -33,6 +28,7 @@ _COLUMNS = (
     Column("changed", "share", over="scores", title="changed"),
     Column("farthest", "distance", over="scores", title="farthest"),
 )
+_UNKNOWN: dict[str, float | None] = {"changed": None, "farthest": None}
 
 
 def error_budget(
@@ -56,8 +52,7 @@ def error_budget(
         the variants; empty for one variant. *queries*: the standard error over queries. *scores*:
         the share of scores that differ between variants, and the largest difference.
     """
-    every = every_measure(results)
-    chosen = headline(every) if measures is None else parse_measures(measures)
+    chosen = choose_measures(results, measures)
     rows: list[dict[str, object]] = []
     notes: list[str] = []
     for variants in _group_variants(results):
@@ -68,14 +63,10 @@ def error_budget(
             changes = _compare_scores(variants)
             if changes is None:
                 notes.append("scores: some are not stored or damaged, and not compared")
-        rows += [
-            _make_row(variants, measure, changes or {})
-            for measure in chosen
-            if all(measure in stored.result.views for stored in variants)
-        ]
-    if not rows:
-        evaluated = ", ".join(map(repr, every))
-        raise InputError(f"none of these measures was evaluated; choose from {evaluated}")
+        for measure in chosen:
+            evaluated = [stored for stored in variants if measure in stored.result.views]
+            if evaluated:
+                rows.append(_make_row(evaluated, measure) | (changes or _UNKNOWN))
     if not notes:
         notes.append("compute: not measured; give --batch-size, --attention or --threads twice")
     notes.append("ties, compute and queries are different kinds of error, and are not added up.")
@@ -98,12 +89,10 @@ def _group_variants(results: Sequence[StoredResult]) -> list[list[StoredResult]]
         data = stored.result.provenance.dataset  # its candidate rule names the depth
         key = (stored.dataset, stored.model, stored.model_dtype, stored.regime, other)
         alike.setdefault((key, data and data.candidates), []).append(stored)
-    for variants in alike.values():
-        variants.sort(key=lambda stored: compute_key(stored.manifest))
     return list(alike.values())
 
 
-def _compare_scores(variants: Sequence[StoredResult]) -> dict[str, object] | None:
+def _compare_scores(variants: Sequence[StoredResult]) -> dict[str, float] | None:
     """Compare the scores of variants; None if those of one are damaged or not stored.
 
     If each variant keeps its own best documents, only documents of all variants are compared.
@@ -120,9 +109,7 @@ def _compare_scores(variants: Sequence[StoredResult]) -> dict[str, object] | Non
     return {"changed": float(np.mean(moved > 0)), "farthest": float(moved.max())}
 
 
-def _make_row(
-    variants: Sequence[StoredResult], measure: Measure, changes: Mapping[str, object]
-) -> dict[str, object]:
+def _make_row(variants: Sequence[StoredResult], measure: Measure) -> dict[str, object]:
     """Return the budget of one measure."""
     first = variants[0]
     summary = first.result[measure]
@@ -139,6 +126,4 @@ def _make_row(
         "compute_range": max(expected) - min(expected) if len(expected) > 1 else None,
         "query_error": summary.sampling_error,
         "variants": len(variants),
-        "changed": changes.get("changed"),
-        "farthest": changes.get("farthest"),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,24 @@ import numpy as np
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
 from deadheat.engines import Engine, Progress
+from deadheat.errors import InputError
 from deadheat.evaluation import evaluate_run
 from deadheat.evaluation.corpus import Corpus, evaluate_shards, open_shards, score_documents
 from deadheat.formats import id_column, read_qrels, read_run
 from deadheat.lab.datasets import RetrievalDataset
 from deadheat.lab.experiment.folder import CellFolder, Manifest
-from deadheat.measures import Measure
-from deadheat.scoring import Product, Products, Scores, Scoring, score, scoring_provenance
-from deadheat.ties import Ints, TopCounter, run_sizes
+from deadheat.lab.experiment.forward import ForwardPass, group_texts
+from deadheat.scoring import (
+    SCORED,
+    Product,
+    Products,
+    Scores,
+    Scoring,
+    ranks_by_logit,
+    score,
+    scoring_provenance,
+)
+from deadheat.ties import TopCounter, run_sizes
 
 if TYPE_CHECKING:
     import torch
@@ -35,44 +45,39 @@ LONGEST_RUN = 10_000_000
 
 
 def evaluate_cell(
-    cell: CellFolder,
-    manifest: Manifest,
-    dataset: RetrievalDataset,
-    regimes: Sequence[str],
-    measures: Sequence[Measure],
-    depth: int | None,
-    engine: Engine,
-    progress: Progress,
+    forward: ForwardPass, cell: CellFolder, manifest: Manifest, engine: Engine, progress: Progress
 ) -> None:
     """Score and evaluate a complete cell under every regime, and store scores and results.
 
-    `depth` is the largest length of the ranked lists of the full corpus. None evaluates whole
-    lists; if they are too long to be stored, the engine counts them and calls `progress`.
+    The depth of a study is the largest length of the ranked lists of the full corpus. Without it,
+    lists that are too long to be stored are counted by the engine.
     """
-    model, origin = manifest.model, manifest.dataset
+    study, dataset, model, origin = forward.study, forward.dataset, manifest.model, manifest.dataset
+    regimes = list_regimes(study.regimes, manifest.function, model.model_dtype)
+    regimes += [SCORED + dtype for dtype in study.scoring_dtypes]
+    if not regimes:
+        raise InputError("a bi-encoder has no scoring head; choose the regime native or hps")
     full = dataset.candidates is None
+    depth = study.depth if full else None
     too_long = full and depth is None and dataset.pairs > LONGEST_RUN
-    outputs = {} if full else cell.outputs()
-    if manifest.function == "sigmoid":
-        outputs = {name: logits.squeeze(1) for name, logits in outputs.items()}
-    compute = partial(score, cast(Scoring, manifest.function), model_dtype=model.model_dtype)
+    outputs, function = {} if full else cell.outputs(), cast(Scoring, manifest.function)
     if depth is not None:
         origin = replace(origin, candidates=f"{origin.candidates}, first {depth}")
-    judgements = read_qrels(dict(dataset.judgements))
-    for regime in regimes:
+    judgements, measures = read_qrels(dict(dataset.judgements)), study.all_measures
+    for regime in dict.fromkeys([*regimes, *cell.regimes()]):
         frame = None
         if full:
-            corpus = _open_corpus(cell, manifest, regime, dataset, engine if too_long else None)
+            corpus = _open_corpus(cell, manifest, regime, dataset, engine)
             report = partial(_report_regime, progress, regime)
-        if too_long:
+            if not too_long:
+                frame = _score_corpus(corpus, dataset, depth, report)
+        else:
+            compute = partial(score, function, regime=regime, model_dtype=model.model_dtype)
+            frame = score_lists(outputs, compute, dataset)
+        if frame is None:
             result, _ = evaluate_shards(corpus, judgements, measures, progress=report)
             facts = result.provenance.scores
         else:
-            frame = (
-                _score_corpus(corpus, dataset, depth, report)
-                if full
-                else score_lists(outputs, partial(compute, regime=regime), dataset)
-            )
             run = replace(read_run(frame), complete=full and depth is None)
             result = evaluate_run(judgements, run, measures)
             facts = run_sizes(run).facts
@@ -83,7 +88,7 @@ def evaluate_cell(
             dataset=origin,
             model=model,
             scoring=scoring_provenance(
-                regime, model.model_dtype, manifest.function, threads=1 if full else None
+                regime, model.model_dtype, function, threads=1 if full else None
             ),
             inputs=manifest.inputs,
             scores=facts,
@@ -91,19 +96,13 @@ def evaluate_cell(
         cell.write_result(regime, replace(result, provenance=provenance), frame)
 
 
-def group_texts(dataset: RetrievalDataset) -> dict[str, list[str]]:
-    """Return the distinct texts of the listed documents, each with its document ids.
-
-    A text is encoded and scored once, so its documents tie exactly: the last bit of a product may
-    depend on the position of its row.
-    """
-    lists = dataset.candidates
-    listed = dataset.corpus if lists is None else {doc for own in lists.values() for doc in own}
-    documents: dict[str, list[str]] = {}
-    for doc, text in dataset.corpus.items():
-        if doc in listed:
-            documents.setdefault(text, []).append(doc)
-    return documents
+def list_regimes(asked: Sequence[str], function: str, model_dtype: str) -> list[str]:
+    """Return the regimes that an output of a model has; in FP32 several regimes are the same."""
+    has_logits = function in ("sigmoid", "softmax")
+    if model_dtype == "fp32" and asked:
+        by_logit = has_logits and any(map(ranks_by_logit, asked))
+        return ["native", "hps-logit"] if by_logit else ["native"]
+    return [regime for regime in asked if has_logits or regime in ("native", "hps")]
 
 
 def _report_regime(progress: Progress, regime: str, what: str, done: int, total: int) -> None:
@@ -126,7 +125,7 @@ def score_lists(
     """
     lists = dataset.candidates or {}
     if "logits" in outputs:
-        scores = compute(**outputs)
+        scores = compute(**outputs).reshape(-1)
     else:
         texts = enumerate(group_texts(dataset).values())
         place = {doc: i for i, documents in texts for doc in documents}
@@ -142,7 +141,7 @@ def score_lists(
         scores = cast(Scores, np.concatenate(of_queries))
     lengths = [len(documents) for documents in lists.values()]
     listed = id_column([doc for documents in lists.values() for doc in documents])
-    return _make_frame(id_column(list(lists)), lengths, listed, scores)
+    return _make_frame(lists, lengths, listed, scores)
 
 
 def read_chunk(
@@ -164,34 +163,36 @@ def _open_corpus(
     manifest: Manifest,
     regime: str,
     dataset: RetrievalDataset,
-    engine: Engine | None,
+    engine: Engine,
 ) -> Corpus:
     """Return the queries, and the documents as shards that read some stored parts each.
 
     The workers of an engine read and count the shards if they can access the stored parts.
     """
     parts = cell.streams()
-    embeddings = parts["queries"].read()["queries"]
+    embeddings = cell.read_parts(parts["queries"])["queries"]
     queries = Products.of(embeddings, cast(Product, manifest.function), regime)
-    stored = [(path.absolute(), texts) for path, texts in parts["documents"].indices()]
-    if engine is None or not engine.ask(partial(Path.is_file, stored[0][0])):
-        engine = None
-    shards = open_shards(list(_list_chunks(stored, dataset)))
-    return Corpus(queries, list(dataset.queries), shards, engine)
+    files = [path.absolute() for path in cell.part_files(parts["documents"])]
+    is_shared = engine.ask(partial(Path.is_file, files[0]))
+    shards = open_shards(list(_list_chunks(files, dataset)))
+    return Corpus(queries, list(dataset.queries), shards, engine if is_shared else None)
 
 
 def _list_chunks(
-    stored: Sequence[tuple[Path, Ints]], dataset: RetrievalDataset
+    files: Sequence[Path], dataset: RetrievalDataset
 ) -> Iterator[Callable[[], Iterator[StoredChunk]]]:
-    """Yield functions that read a chunk each, from parts and the numbers of their texts."""
+    """Yield functions that read a chunk each, from the files of some parts."""
+    from safetensors import safe_open
+
     position = {doc: i for i, doc in enumerate(dataset.corpus)}
     documents = list(group_texts(dataset).values())
     paths: list[Path] = []
     texts: list[int] = []
-    for path, own in stored:
+    for path in files:
         paths.append(path)
-        texts += own.tolist()
-        if len(texts) >= CHUNK or path == stored[-1][0]:
+        with safe_open(path, "numpy") as part:  # reads the index only, not the embeddings
+            texts += part.get_tensor("index").tolist()
+        if len(texts) >= CHUNK or path == files[-1]:
             ids = [doc for text in texts for doc in documents[text]]
             rows = [row for row, text in enumerate(texts) for _ in documents[text]]
             yield partial(read_chunk, paths, ids, [position[doc] for doc in ids], rows)
@@ -218,18 +219,18 @@ def _score_corpus(
         rows, best = counter.top()
         scores = best.astype(np.float32)
     listed = id_column(list(dataset.corpus)).gather(rows.reshape(-1))
-    names = id_column(list(dataset.queries))
-    return _make_frame(names, rows.shape[1], listed, scores.reshape(-1))
+    return _make_frame(dataset.queries, rows.shape[1], listed, scores.reshape(-1))
 
 
 def _make_frame(
-    queries: pl.Series, lengths: int | list[int], documents: pl.Series, scores: Scores
+    queries: Iterable[str], lengths: int | list[int], documents: pl.Series, scores: Scores
 ) -> pl.DataFrame:
     """Return a frame of query_id, doc_id and score, list after list."""
-    rows = np.repeat(np.arange(len(queries)), lengths)
+    names = id_column(list(queries))
+    rows = np.repeat(np.arange(len(names)), lengths)
     return pl.DataFrame(
         {
-            "query_id": queries.gather(rows),
+            "query_id": names.gather(rows),
             "doc_id": documents,
             "score": pl.Series(scores, dtype=pl.Float32),
         }

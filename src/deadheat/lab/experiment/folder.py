@@ -26,12 +26,12 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.output import remove_drafts, utf8
@@ -46,10 +46,8 @@ from deadheat.lab.experiment.files import (
     FileError,
     FolderError,
     HashedFolder,
-    Parts,
     dump_json,
     explain_errors,
-    raise_first,
     refuse_outside_links,
     write_file,
 )
@@ -59,7 +57,11 @@ from deadheat.scoring import regime_order
 if TYPE_CHECKING:
     import torch
 
+PartOutput = dict[str, "torch.Tensor"]
+"""Tensors with a row per input: ``index`` (its number) and the outputs of the model."""
+
 SCHEMA = 3
+MAX_PARTS = 1000
 MARK = "experiment.json"
 STREAMS = ("logits", "queries", "documents")
 MANIFEST, DATASET = "manifest.json", "dataset.json"
@@ -103,20 +105,14 @@ class ExperimentFolder:
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = Path(path)
-        if self.path.exists() and not self.path.is_dir():
-            raise FolderError(f"{path} is a file; choose a folder")
         mark = self.path / MARK
         if not mark.is_file():
-            if not create:
+            visible = self.path.is_dir() and any(p.name[0] != "." for p in self.path.iterdir())
+            if not create or visible or self.path.is_file():
                 raise FolderError(
                     f"{path} is not the folder of an experiment (there is no {MARK} in it); give "
-                    "the folder of deadheat run; for run files, use deadheat eval, or deadheat "
-                    "report with --qrels"
-                )
-            if self.path.is_dir() and any(p.name[0] != "." for p in self.path.iterdir()):
-                raise FolderError(
-                    f"{path} contains other files and no {MARK}, so it is not the folder of an "
-                    "experiment; choose a new or empty folder"
+                    "the folder of deadheat run (a new run needs a new or empty folder); for run "
+                    "files, use deadheat eval, or deadheat report with --qrels"
                 )
             write_file(mark, dump_json({"schema": SCHEMA, "what": "deadheat experiment"}))
         schema = HashedFolder(self.path).read(MARK, lambda data: json.loads(data).get("schema"))
@@ -132,28 +128,23 @@ class ExperimentFolder:
         """Lock the folder for writing; the lock ends with this process at the latest."""
         filelock = require("filelock", "Running a study")
         with explain_errors(self.path / ".lock", "written"):
-            lock = filelock.FileLock(self.path / ".lock", timeout=0)
             try:
-                lock.acquire()
+                lock = filelock.FileLock(self.path / ".lock", timeout=0).acquire()
             except filelock.Timeout:
                 raise FolderError(
                     f"{self.path} is in use by another process; wait for it, or choose another "
                     "folder (--output)"
                 ) from None
-        try:
+        with lock:
             for folder in (self.path, *filter(Path.is_dir, self.path.rglob("*"))):
                 remove_drafts(folder, age=0)
             yield
-        finally:
-            lock.release()
 
     def store_dataset(self, dataset: RetrievalDataset) -> str:
         """Store a dataset unless it is stored already; return the name of its folder."""
         name = f"{slug(str(dataset.provenance()))}-{dataset.content_hash[:8]}"
         stored = HashedFolder(self.path / "datasets" / name)
-        faults = stored.find_faults()
-        raise_first(fault for fault in faults if fault.what == "damaged")
-        if faults or DATASET not in stored.read_hashes():
+        if stored.find_missing() or DATASET not in stored.read_hashes():
             files: dict[str, bytes | None] = {}
             write_dataset(dataset, files.__setitem__)
             files["qrels.txt"] = trec_qrels(make_qrels(dataset))
@@ -165,11 +156,11 @@ class ExperimentFolder:
         """Read a stored dataset."""
         if Path(name).name != name:  # a manifest may be untrusted
             raise FolderError(f"{name!r} is not the name of a dataset in {self.path}")
-        folder = self.path / "datasets" / name
-        raise_first(HashedFolder(folder).find_faults())
-        origin = HashedFolder(folder).read_record(DATASET, DatasetProvenance)
-        lists = (folder / "top_ranked.parquet").is_file()
-        dataset = load_dataset(folder, candidates="given" if lists else "full")
+        stored = HashedFolder(self.path / "datasets" / name)
+        stored.check_files()
+        origin = stored.read(DATASET, lambda data: DatasetProvenance.from_dict(json.loads(data)))
+        lists = (stored.path / "top_ranked.parquet").is_file()
+        dataset = load_dataset(stored.path, candidates="given" if lists else "full")
         return replace(
             dataset,
             name=origin.name,
@@ -184,7 +175,8 @@ class ExperimentFolder:
         self, model: str, model_dtype: str, dataset: str, settings: Mapping[str, str]
     ) -> CellFolder:
         """Return the folder of a cell; it may not exist yet."""
-        name = f"{slug(model)}.{model_dtype}.{dataset.rpartition('-')[0]}-{hash_short(settings)}"
+        settings_hash = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+        name = f"{slug(model)}.{model_dtype}.{dataset.rpartition('-')[0]}-{settings_hash[:8]}"
         return CellFolder(self.path / "cells" / name)
 
     def cells(self) -> list[CellFolder]:
@@ -202,24 +194,56 @@ class ExperimentFolder:
             The number of unchanged files, and the faults: files that are damaged, missing,
             foreign or, after an interrupted run, unfinished.
         """
-        known: dict[Path, FileError | None] = {self.path / MARK: None}
+        complete, faults = {self.path / MARK}, []
         for path in sorted([*self.path.glob("datasets/*/"), *self.path.glob("cells/*/")]):
             folder = CellFolder(path)
-            known |= dict.fromkeys([path / name for name in folder.read_hashes()])
-            known |= {fault.path: fault for fault in folder.find_faults()}
-            known |= dict.fromkeys(path.glob(SUMS))
+            listed = {path / name for name in folder.read_hashes()}
+            complete |= {path / SUMS, *listed}
+            faults += folder.find_faults()
             with suppress(FolderError):  # no cell, or a fault of its manifest
                 for stream, parts in folder.streams().items():
-                    if not known.keys() >= {path / name for name in parts.names}:
-                        known[path / stream] = FileError(path / stream, "unfinished")
+                    if not listed.issuperset(path / part.file for part in parts):
+                        faults.append(FileError(path / stream, "unfinished"))
         for path in sorted(self.path.rglob("*")):
             name = path.relative_to(self.path)
             hidden = any(part.startswith(".") for part in name.parts)
-            if path.is_file() and not hidden and path not in known:
+            if path.is_file() and not hidden and path not in complete:
                 own = _OWN_FILES.fullmatch(name.as_posix())
-                known[path] = FileError(path, "unfinished" if own else "foreign")
-        faults = [fault for fault in known.values() if fault is not None]
-        return len(known) - len(faults), faults
+                faults.append(FileError(path, "unfinished" if own else "foreign"))
+        complete -= {fault.path for fault in faults}
+        return sum(path.is_file() for path in complete), faults
+
+
+class Part(NamedTuple):
+    """Some consecutive batches of a stream of inputs, which are run and stored together."""
+
+    stream: str
+    """``logits``, or ``queries`` or ``documents``."""
+    number: int
+    batches: range
+    """Numbers of the batches."""
+
+    @property
+    def file(self) -> str:
+        """The name of its file in the folder of the cell."""
+        return f"{self.stream}/{self.number:06}.safetensors"
+
+
+def list_parts(stream: str, batches: int) -> list[Part]:
+    """Divide the batches of a stream into at most `MAX_PARTS` parts."""
+    step = max(1, math.ceil(batches / MAX_PARTS))
+    starts = range(0, batches, step)
+    return [Part(stream, i, range(batches)[start : start + step]) for i, start in enumerate(starts)]
+
+
+def join_parts(parts: Iterable[PartOutput]) -> PartOutput:
+    """Return the rows of all parts in the order of the inputs."""
+    import torch
+
+    pieces = list(parts)
+    whole = {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
+    order = whole.pop("index").argsort()
+    return {name: rows[order] for name, rows in whole.items()}
 
 
 class CellFolder(HashedFolder):
@@ -228,32 +252,55 @@ class CellFolder(HashedFolder):
     @property
     def manifest(self) -> Manifest:
         """The manifest of the cell."""
-        manifest = self.read_record(MANIFEST, Manifest)
-        sizes = [manifest.model.batch_size, *(facts.count for facts in manifest.inputs.values())]
-        if not manifest.inputs.keys() <= set(STREAMS) or min(sizes) < 1:
-            raise FolderError(
-                f"{self.path / MANIFEST} cannot be read (its inputs are not those of a model); "
-                "delete it and run the same command again"
-            )
-        return manifest
+
+        def parse(data: bytes) -> Manifest:
+            manifest = Manifest.from_dict(json.loads(data))
+            counts = [manifest.model.batch_size, *(own.count for own in manifest.inputs.values())]
+            if not manifest.inputs.keys() <= set(STREAMS) or min(counts) < 1:
+                raise InputError("its inputs are not those of a model")
+            return manifest
+
+        return self.read(MANIFEST, parse)
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Store the manifest of the cell."""
         self.write({MANIFEST: dump_json(manifest.to_dict())})
 
-    def streams(self) -> dict[str, Parts]:
+    def streams(self) -> dict[str, list[Part]]:
         """Return the parts of every stream of inputs."""
         manifest = self.manifest
         size = manifest.model.batch_size
         return {
-            stream: Parts(self, stream, math.ceil(facts.count / size))
+            stream: list_parts(stream, math.ceil(facts.count / size))
             for stream, facts in manifest.inputs.items()
         }
 
-    def outputs(self) -> dict[str, torch.Tensor]:
+    def missing_parts(self, parts: Sequence[Part]) -> list[Part]:
+        """Return the parts that are missing; refuse a damaged one."""
+        missing = self.find_missing(part.file for part in parts)
+        return [part for part in parts if self.path / part.file in missing]
+
+    def write_part(self, part: Part, output: PartOutput) -> None:
+        """Store the output of a part."""
+        from safetensors.torch import save
+
+        self.write({part.file: save(output)})
+
+    def part_files(self, parts: Sequence[Part]) -> list[Path]:
+        """Return the files of parts; refuse damaged and missing ones."""
+        self.check_files(part.file for part in parts)
+        return [self.path / part.file for part in parts]
+
+    def read_parts(self, parts: Sequence[Part]) -> PartOutput:
+        """Read parts, and put their rows in the order of the inputs."""
+        from safetensors.torch import load
+
+        return join_parts(load(path.read_bytes()) for path in self.part_files(parts))
+
+    def outputs(self) -> PartOutput:
         """Read the output of the model in the order of the inputs: logits or embeddings."""
         streams = self.streams().values()
-        return {name: rows for parts in streams for name, rows in parts.read().items()}
+        return {name: rows for parts in streams for name, rows in self.read_parts(parts).items()}
 
     def regimes(self) -> list[str]:
         """Return the regimes of the cell's results, in the order of tables."""
@@ -266,21 +313,16 @@ class CellFolder(HashedFolder):
         run = None if scores is None else trec_run(scores, f"{self.path.name}.{regime}")
         self.write(
             {
-                _scores_file(regime): None if scores is None else to_parquet(scores),
+                f"scores/{regime}.parquet": None if scores is None else to_parquet(scores),
                 f"runs/{regime}.txt": run,
                 f"results/{regime}.json": utf8(result.to_json()),
             }
         )
 
-    def has_scores(self, regime: str) -> bool:
-        """Return whether scores were stored; those of a full corpus may be too many."""
-        name = _scores_file(regime)
-        return (self.path / name).is_file() or name in self.read_hashes()
-
     def scores(self, regime: str) -> pl.DataFrame:
         """Read query_id, doc_id and score, in the order of the candidates."""
-        name = _scores_file(regime)
-        if not self.has_scores(regime):
+        name = f"scores/{regime}.parquet"
+        if not (self.path / name).is_file() and name not in self.read_hashes():
             raise InputError(
                 f"{self.path / name} does not exist: the full corpus was too long to be stored"
             )
@@ -302,12 +344,3 @@ def slug(name: str) -> str:
     word = name.replace("/", "--") if hub_id else re.sub(r"[^\w.-]+", "-", Path(name).name)
     short = word.encode()[-80:].decode(errors="ignore")  # file names have at most 255 bytes
     return short.lstrip(".") or "unnamed"
-
-
-def hash_short(data: object) -> str:
-    """Return eight hexadecimal digits of the hash of plain values."""
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def _scores_file(regime: str) -> str:
-    return f"scores/{regime}.parquet"

@@ -8,6 +8,7 @@ from pathlib import Path
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.lab.experiment.results import StoredResult
+from deadheat.lab.experiment.table1 import NAMES
 from deadheat.lab.models import PRESETS
 from deadheat.lab.models.presets import has_name
 from deadheat.tables import Column, Table
@@ -37,10 +38,7 @@ _VIEWS = ("oblivious", "expected", "range", "bias")
 _PLACES = [("fp32", "native", "expected")]
 _PLACES += [("bf16", regime, view) for regime in ("native", "hps") for view in _VIEWS]
 _COLUMNS = (
-    Column("dataset", "name"),
-    Column("measure", "name"),
-    Column("model", "name"),
-    Column("model_dtype", "name", over="model", title="dtype"),
+    *NAMES,
     Column("regime", "name"),
     Column("view", "word"),
     Column("paper"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
@@ -67,13 +67,7 @@ class StoredResult:
     @property
     def ties(self) -> ScoreFacts:
         """Documents scored, distinct scores (counted query by query), largest tie group."""
-        facts = self.result.provenance.scores
-        if facts is None:
-            raise InputError(
-                f"{self.cell.path}: the result of {self.regime} has no tie statistics; run the "
-                "study again"
-            )
-        return facts
+        return cast("ScoreFacts", self.result.provenance.scores)
 
     def scores(self) -> pl.DataFrame:
         """Read query_id, doc_id and score, in the order of the candidates; needs no torch."""
@@ -114,7 +108,7 @@ def load_results(folder: str | Path) -> list[StoredResult]:
         Sorted by dataset, model and model dtype, then by regime: native, hps, head, others.
     """
     begun = [(cell.manifest, cell) for cell in ExperimentFolder(folder).cells()]
-    begun.sort(key=lambda pair: (*_cell_key(pair[0]), *compute_key(pair[0])))
+    begun.sort(key=lambda pair: (*_cell_key(pair[0]), *_compute_key(pair[0])))
     manifests = [manifest for manifest, _ in begun]
     results = [
         StoredResult(cell, manifest, regime, _variant(manifest, manifests))
@@ -130,7 +124,7 @@ def _cell_key(manifest: Manifest) -> tuple[str, str, str]:
     return str(manifest.dataset), manifest.model.model, manifest.model.model_dtype
 
 
-def compute_key(manifest: Manifest) -> tuple[int, str, int]:
+def _compute_key(manifest: Manifest) -> tuple[int, str, int]:
     """Return the sort key of the settings of a forward pass."""
     model = manifest.model
     return model.batch_size, model.attn_implementation, manifest.threads

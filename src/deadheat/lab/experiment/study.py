@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from deadheat._internal.dtypes import parse_float_format, parse_format
-from deadheat.errors import InputError
+from deadheat.errors import InputError, suggest
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.lab.datasets.load import Candidates
 from deadheat.lab.models.device import MODEL_DTYPES, check_model_dtype
@@ -25,6 +24,8 @@ else:
     import tomli as tomllib
 
 Similarity = Literal["dot", "cosine"]
+COMPUTE_SETTINGS = ("batch_size", "attention", "threads")
+"""Settings of a forward pass that should not change its numbers, but do in low precision."""
 DEFAULT_REGIMES = ("native", "hps", "head")
 CANDIDATES: tuple[Candidates, ...] = get_args(Candidates)
 
@@ -65,27 +66,17 @@ class DatasetSpec:
 
 
 @dataclass(frozen=True)
-class Compute:
-    """Settings of a forward pass; in low precision, the outputs depend on them."""
-
-    batch_size: int = 16
-    attention: str | None = None
-    """The attention kernels: ``eager``, ``sdpa``, …. Default: the choice of transformers."""
-    threads: int | None = None
-    """Threads of torch on a CPU. Default: the choice of torch."""
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in vars(self).items() if value)
-
-
-@dataclass(frozen=True)
 class StudyCell:
     """One forward pass: a model in a dtype over a dataset."""
 
     model: ModelSpec
     model_dtype: str
+    batch_size: int
+    attention: str | None
+    """The attention kernels: ``eager``, ``sdpa``, …. None is the choice of transformers."""
+    threads: int | None
+    """Threads of torch on a CPU. None is the choice of torch."""
     dataset: DatasetSpec
-    compute: Compute = Compute()
 
     def __str__(self) -> str:
         return f"{self.model.name} in {self.model_dtype} on {self.dataset.name}"
@@ -150,18 +141,21 @@ class Study:
         deadheat.errors.InputError: study.toml: unknown key 'dataset'; did you mean 'datasets'?
         """
         study = _make(cls, options, location)
-        for word in ("model", "dataset"):
-            if not getattr(study, f"{word}s"):
-                raise InputError(f"{location} has no {word}; give at least one (--{word})")
         converted: dict[str, Any] = {
             name: tuple(dict.fromkeys(map(convert, getattr(study, name))))
             for name, convert in _CONVERTERS.items()
         }
         study = replace(study, **converted)
-        if not (study.regimes or study.scoring_dtypes) or not study.model_dtypes:
-            raise InputError(f"{location} needs at least one model dtype and one regime")
-        if not study.batch_size:
-            raise InputError(f"{location} needs at least one batch size")
+        required = {
+            "model": study.models,
+            "dataset": study.datasets,
+            "model-dtype": study.model_dtypes,
+            "regime": study.regimes or study.scoring_dtypes,
+            "batch-size": study.batch_size,
+        }
+        for option, values in required.items():
+            if not values:
+                raise InputError(f"{location} has no {option}; give at least one (--{option})")
         parse_measures(study.measures)  # refuses unknown measures before anything is run
         return study
 
@@ -177,19 +171,15 @@ class Study:
     @property
     def cells(self) -> list[StudyCell]:
         """The cells to run, model by model."""
-        return [
-            StudyCell(model, dtype, dataset, compute)
-            for model in self.models
-            for dtype in self.model_dtypes
-            for compute in self.computes
-            for dataset in self.datasets
-        ]
-
-    @property
-    def computes(self) -> list[Compute]:
-        """All settings of forward passes."""
-        ways = product(self.batch_size, self.attention or (None,), self.threads or (None,))
-        return [Compute(*way) for way in ways]
+        choices = product(
+            self.models,
+            self.model_dtypes,
+            self.batch_size,
+            self.attention or (None,),
+            self.threads or (None,),
+            self.datasets,
+        )
+        return [StudyCell(*choice) for choice in choices]
 
 
 def read_study(path: str | Path, **words: object) -> Study:
@@ -236,10 +226,8 @@ def paper_study(**words: object) -> Study:
             {"name": "mteb/AskUbuntuDupQuestions", "split": "test"},
         ],
         "model_dtypes": MODEL_DTYPES,
-        "regimes": DEFAULT_REGIMES,
         "measures": ["nDCG", "MRR", "MAP", "Recall"],
         "cutoffs": range(1, 101),
-        "batch_size": [16],
     }
     return Study.of("the study of the paper", **{**options, **words})
 
@@ -264,12 +252,11 @@ def _make(kind: type[Declared], options: Mapping[str, object], location: str) ->
     hints = get_type_hints(kind)
     for key in options:
         if key not in hints:
-            near = difflib.get_close_matches(key, hints, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(hints)}"
-            raise InputError(f"{location}: unknown key {key!r}; {hint}")
-    values = {key: _read(hints[key], value, f"{location}: {key}") for key, value in options.items()}
-    made: Declared = kind(**values)
-    return made
+            hint = suggest(key, hints) or f"; known keys: {', '.join(hints)}"
+            raise InputError(f"{location}: unknown key {key!r}{hint}")
+    return kind(
+        **{key: _read(hints[key], value, f"{location}: {key}") for key, value in options.items()}
+    )
 
 
 def _read(hint: Any, value: object, at: str) -> Any:
@@ -293,6 +280,6 @@ def _read(hint: Any, value: object, at: str) -> Any:
     elif type(value) is not hint:  # not isinstance: True is an int
         word = {str: "text", int: "a whole number", bool: "true or false"}[hint]
         raise InputError(f"{at} must be {word}, not {value!r}")
-    elif hint is int and value < (least := 2 if at.endswith("max_length") else 1):  # type: ignore[operator]
-        raise InputError(f"{at} must be at least {least}, not {value}")
+    elif hint is int and value < 1:  # type: ignore[operator]
+        raise InputError(f"{at} must be at least 1, not {value}")
     return value

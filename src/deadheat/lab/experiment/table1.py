@@ -22,7 +22,7 @@ _VIEW_COLUMNS = (
     replace(VIEW_COLUMNS["range"], drop_priority=2),
     replace(VIEW_COLUMNS["bias"], of=("bias", "std"), kind="significant signed", drop_priority=1),
 )
-_NAMES = (
+NAMES = (
     Column("dataset", "name"),
     Column("measure", "name"),
     Column("model", "name"),
@@ -31,9 +31,6 @@ _NAMES = (
 _EXACT = Column("FP32_M", over="FP32", title="M", drop_priority=3)
 _VIEWS = ("oblivious", "expected", "range", "bias", "std")
 _EXACT_TIES = "FP32 M = the expected value, because the FP32 scores have ties, too"
-
-Line = tuple[str, Measure, str, str]
-"""Key of a line of Table 1: dataset, measure, model and model dtype."""
 
 
 def table1(
@@ -53,38 +50,40 @@ def table1(
     measures
         Measures to show. Default: all; of more than eight, each at one cutoff.
     """
-    every = every_measure(results)
-    chosen = headline(every) if measures is None else parse_measures(measures)
-    if missing := [repr(measure) for measure in chosen if measure not in every]:
-        some = ", ".join(map(repr, headline(every)))
-        more = f" and {len(every) - len(headline(every))} more" if headline(every) != every else ""
-        raise InputError(f"not evaluated: {', '.join(missing)}; use one of {some}{more}")
-    lines, exact = _collect_lines(results, chosen)
+    chosen = choose_measures(results, measures)
+    shown = [(s, measure) for measure in chosen for s in results if measure in s.result.views]
+    exact = {(s.dataset, m, s.name): s.result[m].expected for s, m in shown if s.is_reference}
+    lines: dict[tuple[str, Measure, str, str], dict[str, Summary]] = {}
+    for stored, measure in shown:
+        if not stored.is_reference:
+            line = lines.setdefault((stored.dataset, measure, stored.name, stored.model_dtype), {})
+            line[stored.regime] = stored.result[measure]
+    in_low = {line[:3] for line in lines}
+    lines |= {(*name, "fp32"): {} for name in exact if name not in in_low}
     regimes = list(dict.fromkeys(regime for line in lines.values() for regime in line))
     wide: list[dict[str, object]] = []
     narrow: list[dict[str, Any]] = []
-    for (dataset, measure, model, dtype), line in lines.items():
-        reference = exact.get((dataset, measure, model))
-        named = {
+    for key in sorted(lines, key=lambda line: (line[0], chosen.index(line[1]))):
+        dataset, measure, model, dtype = key
+        names = {
             "dataset": dataset,
             "measure": repr(measure),
             "model": model,
             "model_dtype": dtype,
-            "FP32_M": None if reference is None else reference.expected,
+            "FP32_M": exact.get((dataset, measure, model)),
         }
-        row: dict[str, object] = dict(named)
-        for regime, summary in line.items():
+        wide.append(dict(names))
+        for regime, summary in lines[key].items():
             rivals = [
                 other[regime]
-                for key, other in lines.items()
-                if key[:2] == (dataset, measure) and key[3] == dtype and regime in other
+                for name, other in lines.items()
+                if (*name[:2], name[3]) == (dataset, measure, dtype) and regime in other
             ]
             rivals.remove(summary)
             views = {view: getattr(summary, view) for view in _VIEWS}
             views["certain"] = summary.is_highest(rivals)
-            narrow.append({**named, "regime": regime, **views})
-            row |= {f"{regime}_{view}": value for view, value in views.items()}
-        wide.append(row)
+            narrow.append({**names, "regime": regime, **views})
+            wide[-1] |= {f"{regime}_{view}": value for view, value in views.items()}
     notes = list(dict.fromkeys(s.result.provenance.settings.note for s in results))
     notes += [f"{regime} = {describe_regime(regime)}" for regime in regimes]
     if any(s.is_reference and any(summary.range for summary in s.result.values()) for s in results):
@@ -98,49 +97,35 @@ def table1(
     narrow.sort(key=lambda row: (row["dataset"], blocks.index((row["measure"], row["regime"]))))
     rows = Table(
         pl.DataFrame(narrow, infer_schema_length=None),
-        [*_NAMES[:2], Column("regime", "name"), *_NAMES[2:], _EXACT, *_VIEW_COLUMNS],
+        [*NAMES[:2], Column("regime", "name"), *NAMES[2:], _EXACT, *_VIEW_COLUMNS],
         notes=notes,
         grouped=3,
     )
     regime_columns = [_rename_column(r, column) for r in regimes for column in _VIEW_COLUMNS]
     return Table(
         pl.DataFrame(wide, infer_schema_length=None),
-        [*_NAMES, _EXACT, *regime_columns],
+        [*NAMES, _EXACT, *regime_columns],
         notes=notes,
         grouped=2,
         narrow=rows if narrow else None,  # in LaTeX, and in a narrow terminal
     )
 
 
-def _collect_lines(
-    results: Sequence[StoredResult], measures: Sequence[Measure]
-) -> tuple[dict[Line, dict[str, Summary]], dict[tuple[str, Measure, str], Summary]]:
-    """Return the summaries of each line by regime, and those of the FP32 models.
-
-    A line is a model in a dtype other than FP32; FP32 is the column FP32 M. A model that was run
-    only in FP32 has a line without regimes.
-    """
-    lines: dict[Line, dict[str, Summary]] = {}
-    exact: dict[tuple[str, Measure, str], Summary] = {}
-    for stored in results:
-        for measure in measures:
-            if measure not in stored.result.views:
-                continue
-            name = (stored.dataset, measure, stored.name)
-            if stored.is_reference:
-                exact[name] = stored.result[measure]
-            else:
-                line = lines.setdefault((*name, stored.model_dtype), {})
-                line[stored.regime] = stored.result[measure]
-    in_low = {line[:3] for line in lines}
-    lines |= {(*name, "fp32"): {} for name in exact if name not in in_low}
-    in_order = sorted(lines, key=lambda line: (line[0], measures.index(line[1])))
-    return {line: lines[line] for line in in_order}, exact
-
-
 def every_measure(results: Sequence[StoredResult]) -> list[Measure]:
     """Return all measures of the results."""
     return list(dict.fromkeys(m for stored in results for m in stored.result.views))
+
+
+def choose_measures(
+    results: Sequence[StoredResult], measures: Iterable[str | Measure] | None
+) -> list[Measure]:
+    """Return the measures to show; refuse those that were not evaluated."""
+    every = every_measure(results)
+    chosen = headline(every) if measures is None else parse_measures(measures)
+    if missing := [repr(measure) for measure in chosen if measure not in every]:
+        known = ", ".join(map(repr, headline(every)))
+        raise InputError(f"not evaluated: {', '.join(missing)}; use measures such as {known}")
+    return chosen
 
 
 def ties_table(results: Sequence[StoredResult]) -> Table:
@@ -156,9 +141,12 @@ def ties_table(results: Sequence[StoredResult]) -> Table:
         }
         for stored in results
     ]
-    dataset, _, model, dtype = _NAMES
+    dataset, _, model, dtype = NAMES
     columns = (
-        *(dataset, model, dtype, Column("regime", "name")),
+        dataset,
+        model,
+        dtype,
+        Column("regime", "name"),
         Column("distinct", "ratio", over="distinct", title="share"),
         Column("largest", "count", over="largest", title="tie group"),
     )
