@@ -322,11 +322,29 @@ def rule_order(rule: str, run: Run) -> RuleOrder:
 
 
 def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> TieGroups:
-    """Build the tie groups of `lists`, with ranks under the tie rule of the settings.
+    """Build the tie groups of `lists`, with ranks under the tie rule of the settings."""
+    documents, counts, rank, scores = rank_documents(lists, settings or EvalSettings())
+    retrieved = lists.bounds[1] - lists.bounds[0]
+    if lists.n_tied_beyond_cut is not None:
+        retrieved += lists.n_tied_beyond_cut
+    return TieGroups.from_counts(
+        documents,
+        counts,
+        retrieved,
+        rank=rank,
+        end=_find_ends(documents, counts, retrieved, scores, lists),
+        top_grade=lists.max_grade,
+    )
+
+
+def rank_documents(
+    lists: JudgedLists, settings: EvalSettings
+) -> tuple[JudgedDocuments, Counts, Ints, Scores]:
+    """Count the candidates of the documents of interest, and rank these under the tie rule.
 
     With a tolerance, near scores are tied. The ranks of the oblivious value ignore the tolerance.
+    Returns the documents, their counts, their ranks, and the scores that decide which tie.
     """
-    settings = settings or EvalSettings()
     order = rule_order(settings.tie_break, lists.run)
     documents, rows, counts = _count(lists, order.scores)
     if order.key is not None:
@@ -339,17 +357,7 @@ def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> Ti
         ranked_rows = rows
         documents, rows, counts = _count(lists, scores)
         rank = _reorder(rank, ranked_rows, rows)
-    retrieved = lists.bounds[1] - lists.bounds[0]
-    if lists.n_tied_beyond_cut is not None:
-        retrieved += lists.n_tied_beyond_cut
-    return TieGroups.from_counts(
-        documents,
-        counts,
-        retrieved,
-        rank=rank,
-        end=_find_ends(documents, counts, retrieved, scores, lists),
-        top_grade=lists.max_grade,
-    )
+    return documents, counts, rank, scores
 
 
 class Counted(NamedTuple):

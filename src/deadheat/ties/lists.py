@@ -307,6 +307,15 @@ def list_shared(
     return lists, index, remarks
 
 
+def find_lists(run: Run, query_ids: Sequence[str]) -> tuple[Ints, Bounds]:
+    """Return the index of each query in a run, −1 if it is missing, and the bounds of its list."""
+    index = run.query_index
+    place = np.array([index.get(query, -1) for query in query_ids], np.int64)
+    is_listed = place >= 0
+    starts = np.where(is_listed, run.offsets[:-1][place], 0)
+    return place, (starts, np.where(is_listed, run.offsets[1:][place], 0))
+
+
 def match_lists(
     judgements: Judgements, run: Run, *, queries: str, with_judged: bool
 ) -> tuple[JudgedLists, MatchReport]:
@@ -325,11 +334,9 @@ def match_lists(
         The lists of the queries that count, an empty list for a query that is not in the run; and
         the match of judgements and run.
     """
-    index, grades, query_ids = run.query_index, judgements.grades, judgements.query_ids
-    place = np.array([index.get(query, -1) for query in query_ids], np.int64)
-    is_listed = place >= 0
-    starts = np.where(is_listed, run.offsets[:-1][place], 0)
-    stops = np.where(is_listed, run.offsets[1:][place], 0)
+    grades, query_ids = judgements.grades, judgements.query_ids
+    place, bounds = find_lists(run, query_ids)
+    is_listed, starts = place >= 0, bounds[0]
     beyond = run.n_tied_beyond_cut
     rows = np.arange(len(grades)) if with_judged else (grades > 0).nonzero()[0]
     query, grade = judgements.query[rows], grades[rows]
@@ -341,7 +348,7 @@ def match_lists(
     lists = JudgedLists(
         query_ids,
         run,
-        (starts, stops),
+        bounds,
         query[found],
         (row - starts[query])[found],
         grade[found],
