@@ -407,9 +407,13 @@ def list_labelled(
         Whether the queries were given as whole numbers.
     """
     starts, stops, n_queries = run.offsets[:-1], run.offsets[1:], len(run.query_ids)
-    rows = np.arange(len(grades)) if with_judged else find_nonzero(grades)
+    if with_judged:
+        rows = np.arange(len(grades))
+    else:
+        rows = (grades if grades.dtype == bool else grades != 0).nonzero()[0]
     grade = grades[rows].astype(np.float64)
-    query = _find_queries(run.offsets, rows)
+    first = rows.searchsorted(run.offsets)
+    query = np.arange(n_queries).repeat(first[1:] - first[:-1])
     remarks: list[Remark] = []
     if look_like_grades(run.scores) and has_fractions(grades):
         remarks.append(warning(_SWAPPED))
@@ -443,32 +447,6 @@ def list_labelled(
         remarks.append(note(_LEFT_OUT, queries=left_out))
         lists = lists.keep(known > 0)
     return lists, remarks
-
-
-def find_nonzero(labels: NDArray[np.generic]) -> Ints:
-    """Return the indices of the labels that are not 0; fast if they are few.
-
-    >>> find_nonzero(np.array([0, 0, 1, 0, 0, 0, 0, 2], np.int8))
-    array([2, 7])
-    """
-    if labels.itemsize == 1 and len(labels) % 8 == 0 and labels.flags.c_contiguous:
-        # Compares eight labels of one byte at a time.
-        eights = labels.view(np.uint64)
-        some = (eights != 0).nonzero()[0]
-        if len(some) < len(eights) // 8:
-            found = (eights[some].view(labels.dtype) != 0).nonzero()[0]
-            return np.asarray(some[found >> 3] * 8 + (found & 7))
-    return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
-
-
-def _find_queries(offsets: Ints, rows: Ints) -> Ints:
-    """Return, per row, the index of its list."""
-    if len(offsets) == 2:
-        return np.zeros(len(rows), np.int64)
-    length = offsets[1]
-    if length and (offsets[1:] - offsets[:-1] == length).all():
-        return np.asarray(rows // length)  # faster than a search
-    return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 
 def look_like_grades(numbers: NDArray[Any]) -> bool:
