@@ -18,7 +18,6 @@ from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards,
 from deadheat.evaluation.corpus.evaluate import (
     Corpus,
     evaluate_shards,
-    judgements_first,
     score_pairs,
 )
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
@@ -97,7 +96,6 @@ def evaluate_rescoring(
     (0.6111, 1.0)
     """
     check_fork()
-    qrels, query_embeddings, chunks = judgements_first(qrels, query_embeddings, chunks)
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
         (ids, coarse, finer), (first_kind, second_kind) = query_embeddings, similarity
@@ -160,7 +158,7 @@ def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
             yield own
 
     chunks = select_candidates()
-    scores = score_pairs(corpus.products, chunks, len(wanted), kept.query, kept.position)
+    scores = score_pairs(corpus.products, chunks, kept.query, kept.position)
     return pl.DataFrame(
         {
             "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),

@@ -140,7 +140,7 @@ class TieCounter:
             found = block[self.documents.query[seen] - first, column[seen]]
             self._check_announced(seen, exact_floats(found, by_place=False))
         values = self.documents.score[own]
-        return count_columns(block, np.arange(len(block)), offsets - own.start, values, column[own])
+        return count_columns(block, offsets - own.start, values, column[own])
 
     def _check_announced(self, seen: Ints, found: NDArray[Any]) -> None:
         """Raise an error if the score of a document in the stream differs from the given one."""

@@ -219,20 +219,16 @@ class TieGroups:
     def take(self, queries: Ints) -> TieGroups:
         """Return the groups of these queries, in this order."""
 
-        def number(chosen: Ints, n: int) -> Ints:
-            """Return, for each number below `n`, its index in `chosen`; −1 if it is not in it."""
-            places = np.full(n, -1)
-            places[chosen] = np.arange(len(chosen))
-            return places
-
         def keep(places: Ints) -> Ints:
             """Return the indices of the entries that are not −1, sorted by entry."""
-            index = np.flatnonzero(places >= 0)
-            return index[np.argsort(places[index], kind="stable")]
+            order = np.argsort(places, kind="stable")
+            return order[np.count_nonzero(places < 0) :]
 
-        place = number(queries, self.n_queries)
+        place = np.full(self.n_queries, -1)
+        place[queries] = np.arange(len(queries))
         groups = keep(place[self.query])
-        group_place = number(groups, len(self.size))
+        group_place = np.full(len(self.size), -1)
+        group_place[groups] = np.arange(len(groups))
         kept = {
             "groups": groups,
             "documents": keep(group_place[self.group]),
@@ -428,34 +424,24 @@ def count_lists(
     return counts
 
 
-def count_columns(
-    scores: Matrix,
-    rows: Ints,
-    offsets: Ints,
-    values: Scores,
-    column: Ints,
-) -> Counts:
+def count_columns(scores: Matrix, offsets: Ints, values: Scores, column: Ints) -> Counts:
     """Count the candidates above, equal to and tied before each document of interest.
 
     Parameters
     ----------
     scores
-        ``[rows, n]``, an array or a tensor on any device, without NaN.
-    rows
-        Per query: the row of its scores; any row for a query without documents.
+        ``[queries, n]``, an array or a tensor on any device, without NaN.
     offsets, values
         As for `numpy_counting.count_candidates`.
     column
         Per document: equal scores in columns before this one are counted as before the document.
     """
     if counting.is_on_device(scores):
-        return counting.count_tensor(scores[rows], offsets, values, column)
-    n = scores.shape[1]
-    starts = np.maximum(rows, 0) * n
+        return counting.count_tensor(scores, offsets, values, column)
+    starts = np.arange(len(scores)) * scores.shape[1]
     before = column + starts.repeat(np.diff(offsets))
-    return count_lists(
-        counting.flatten_scores(scores), (starts, starts + n), offsets, values, before
-    )
+    bounds = starts, starts + scores.shape[1]
+    return count_lists(counting.flatten_scores(scores), bounds, offsets, values, before)
 
 
 def _reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:

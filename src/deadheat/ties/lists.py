@@ -296,14 +296,16 @@ def list_shared(
 ) -> tuple[JudgedLists, Ints, list[Remark]]:
     """Find the judged documents in lists that all have the same documents in the same order.
 
-    The lists have no scores. Returns the lists, per query its index in `query_ids` or −1, and
-    remarks.
+    The lists have no scores. Returns the lists, per query its index in `query_ids`, and remarks.
+    Queries that are missing from `query_ids` are numbered after them.
     """
     offsets = np.arange(len(query_ids) + 1, dtype=np.int64) * len(doc_ids)
     documents = SharedDocuments(id_column(doc_ids))
     run = Run(source, query_ids, offsets, np.empty(0), documents, complete=True)
     lists, remarks = list_judged(judgements, run, queries=queries, with_judged=with_judged)
-    index = np.array([run.query_index.get(query, -1) for query in lists.query_ids], np.int64)
+    index, _ = find_lists(run, lists.query_ids)
+    missing = index < 0
+    index[missing] = len(query_ids) + np.arange(np.count_nonzero(missing))
     return lists, index, remarks
 
 

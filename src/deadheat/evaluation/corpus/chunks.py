@@ -45,9 +45,6 @@ class Chunk:
     name: str = ""
     """Name for messages."""
 
-    def __len__(self) -> int:
-        return len(self.positions)
-
     def take(self, own: slice | Ints) -> Chunk:
         """Return some documents, with a copy of their embeddings, one row per document."""
         vectors = self.embeddings[own if self.rows is None else self.rows[own]]
@@ -220,20 +217,14 @@ def _join_parts(parts: Sequence[Chunk]) -> Chunk:
 
 
 def map_blocks(
-    products: Products, chunks: Iterable[Chunk], documents: int, work: Callable[[Chunk], R]
+    products: Products, chunks: Iterable[Chunk], work: Callable[[Chunk], R]
 ) -> Iterator[R]:
-    """Process chunks as blocks in threads, one thread per product; yield the results in order.
+    """Process chunks as blocks in threads, one product per thread; yield the results in order.
 
-    `documents` is the number of documents of all chunks. The calling thread cuts the blocks; if it
-    is enough, it also processes them.
+    The calling thread cuts the blocks.
     """
-    blocks = cut_blocks(products, chunks)
     with single_thread_blas(products.queries) as (threads, begin):
-        threads = min(threads, -(-documents // block_length(products.n_queries)))
-        if threads <= 1 and isinstance(products.queries, np.ndarray):
-            yield from map(work, blocks)
-        else:
-            yield from share_work(work, blocks, max(1, threads), begin)
+        yield from share_work(work, cut_blocks(products, chunks), threads, begin)
 
 
 def score_block(products: Products, block: Chunk) -> Matrix:

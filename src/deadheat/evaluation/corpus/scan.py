@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, warning
-from deadheat.engines import Progress
+from deadheat.engines import Pool, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, Shard
 from deadheat.formats import Judgements, id_column, text_id
@@ -21,8 +20,6 @@ from deadheat.ties import Ints
 
 Intervals = Ints
 """Intervals of whole numbers, ``[n, 2]``: start and stop (exclusive) of each."""
-RunTask = Callable[[Iterable[Shard], Callable[[Products, Shard], Any]], Iterator[tuple[Shard, Any]]]
-"""Runs a task on shards, here or in workers; yields each shard with its result in any order."""
 
 
 @dataclass
@@ -82,13 +79,13 @@ class Scan:
 def scan_corpus(
     shards: Sequence[Shard],
     judgements: Judgements,
-    run_task: RunTask,
+    pool: Pool,
     progress: Progress | None = None,
 ) -> Scan:
     """Read a corpus once: count documents, find the judged ones, raise an error for duplicates."""
     wanted = pl.Series(judgements.doc_ids, dtype=pl.String).unique().implode()
     found: dict[int, ShardScan] = {}
-    for shard, scan in run_task(shards, partial(scan_shard, wanted)):
+    for shard, scan in pool.results(shards, partial(scan_shard, wanted)):
         found[shard.number] = scan
         if progress is not None:
             progress("reading ids", len(found), len(shards))
@@ -99,7 +96,7 @@ def scan_corpus(
     if len(types) > 1:
         named = ", ".join(f"{dtype} ({where})" for dtype, where in sorted(types.items()))
         raise InputError(f"the documents are {named}: use one number type for all embeddings")
-    _check_ids(scans, shards, run_task)
+    _check_ids(scans, shards, pool)
 
     start, scanned, judged, places = 0, [], [], []
     for shard, scan in zip(shards, scans, strict=True):
@@ -136,7 +133,7 @@ def _read_ids(chunk: Chunk) -> pl.Series:
     return column
 
 
-def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], run_task: RunTask) -> None:
+def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) -> None:
     """Raise an error for a document that occurs more than once."""
     ranges = [own for scan in scans for own in scan.ranges]
     hashes = [own for scan in scans for own in scan.hashes]
@@ -148,7 +145,7 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], run_task: Ru
     if not len(repeated):
         return
     holders: dict[str, list[int]] = {}  # two ids may have the same hash, so compare the ids
-    for shard, ids in run_task(shards, partial(_find_ids, repeated)):
+    for shard, ids in pool.results(shards, partial(_find_ids, repeated)):
         for document in ids:
             holders.setdefault(document, []).append(shard.number)
     twice = [document for document, numbers in holders.items() if len(numbers) > 1]

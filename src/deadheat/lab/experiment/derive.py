@@ -12,7 +12,7 @@ import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
-from deadheat.engines import Engine, Progress
+from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.evaluation import evaluate_run
 from deadheat.evaluation.corpus import Corpus, evaluate_shards, open_shards, score_documents
 from deadheat.formats import id_column, read_qrels, read_run
@@ -62,7 +62,9 @@ def evaluate_cell(
     for regime in regimes:
         frame = None
         if full:
-            corpus = _open_corpus(cell, manifest, regime, dataset, engine if too_long else None)
+            corpus = _open_corpus(
+                cell, manifest, regime, dataset, engine if too_long else LocalEngine()
+            )
             report = partial(_report_regime, progress, regime)
         if too_long:
             result, _ = evaluate_shards(corpus, judgements, measures, progress=report)
@@ -164,7 +166,7 @@ def _open_corpus(
     manifest: Manifest,
     regime: str,
     dataset: RetrievalDataset,
-    engine: Engine | None,
+    engine: Engine,
 ) -> Corpus:
     """Return the queries, and the documents as shards that read some stored parts each.
 
@@ -174,8 +176,8 @@ def _open_corpus(
     embeddings = parts["queries"].read()["queries"]
     queries = Products.of(embeddings, cast(Product, manifest.function), regime)
     stored = [(path.absolute(), texts) for path, texts in parts["documents"].indices()]
-    if engine is None or not engine.ask(partial(Path.is_file, stored[0][0])):
-        engine = None
+    if not engine.ask(partial(Path.is_file, stored[0][0])):
+        engine = LocalEngine()
     shards = open_shards(list(_list_chunks(stored, dataset)))
     return Corpus(queries, list(dataset.queries), shards, engine)
 
