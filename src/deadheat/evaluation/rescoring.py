@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -14,7 +13,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards, read_shards
+from deadheat.evaluation.corpus.chunks import Chunk, Chunks, open_shards
 from deadheat.evaluation.corpus.evaluate import (
     Corpus,
     evaluate_shards,
@@ -120,29 +119,14 @@ def evaluate_rescoring(
             counter.update(scores, positions=block.positions)
 
     shards = open_shards(chunks)
-    coarse_shards = [replace(shard, open=partial(_read_stage, shard, 1)) for shard in shards]
-    corpus = Corpus(one, names, coarse_shards)
+    corpus = Corpus(one, names, [replace(shard, stage=1) for shard in shards])
     first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
-    finer_shards = [
-        replace(scanned, open=partial(_read_stage, shard, 2))
-        for scanned, shard in zip(scan.shards, shards, strict=True)
-    ]
-    frame = _rescore(counter, Corpus(two, names, finer_shards))
+    finer = [replace(shard, stage=2) for shard in scan.shards]
+    frame = _rescore(counter, Corpus(two, names, finer))
     run = replace(read_run(frame), source="rescored candidates", complete=True)
     second = evaluate_run(judgements, run, parsed)
     second = replace(second, remarks=(*second.remarks, *_warn_widened(counter)))
     return Rescoring(first, second)
-
-
-def _read_stage(shard: Shard, stage: int) -> Iterator[tuple[object, object]]:
-    """Yield chunks with the embeddings of one stage."""
-    for number, chunk in enumerate(shard.start_pass()):
-        if not isinstance(chunk, (tuple, list)) or len(chunk) != 3:
-            raise InputError(
-                f"chunk {number} of the corpus: a chunk must be (document_ids, "
-                "first_embeddings, second_embeddings)"
-            )
-        yield chunk[0], chunk[stage]
 
 
 def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
@@ -152,7 +136,7 @@ def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
     names: dict[int, str] = {}
 
     def select_candidates() -> Iterator[Chunk]:
-        for chunk in read_shards(corpus.products, corpus.shards):
+        for chunk in corpus.read():
             own = chunk.take(np.isin(chunk.positions, wanted).nonzero()[0])
             names.update(zip(own.positions.tolist(), map(text_id, own.ids), strict=True))
             yield own

@@ -302,11 +302,11 @@ def list_shared(
     offsets = np.arange(len(query_ids) + 1, dtype=np.int64) * len(doc_ids)
     documents = SharedDocuments(id_column(doc_ids))
     run = Run(source, query_ids, offsets, np.empty(0), documents, complete=True)
-    lists, remarks = list_judged(judgements, run, queries=queries, with_judged=with_judged)
+    lists, report = match_lists(judgements, run, queries=queries, with_judged=with_judged)
     index, _ = find_lists(run, lists.query_ids)
     missing = index < 0
     index[missing] = len(query_ids) + np.arange(np.count_nonzero(missing))
-    return lists, index, remarks
+    return lists, index, report.check(judgements, source)
 
 
 def find_lists(run: Run, query_ids: Sequence[str]) -> tuple[Ints, Bounds]:

@@ -71,25 +71,25 @@ class Shard:
     """Number of documents before it; set after the first pass."""
     documents: int | None = None
     """Number of documents in the first pass; later passes must find the same number."""
-
-    def start_pass(self) -> Iterable[object]:
-        """Return the chunks as the caller gives them, unchecked."""
-        chunks = self.open()
-        if not isinstance(chunks, Iterable):
-            raise InputError(
-                f"{self.name}: a function must return an iterator of chunks, not a "
-                f"{type(chunks).__name__}"
-            )
-        return chunks
+    stage: int | None = None
+    """1 or 2: which of the two embeddings of each document to read; None if there is one."""
 
     def read(self, products: Products) -> Iterator[Chunk]:
         """Yield the checked chunks. The next chunk may overwrite the memory of the previous one."""
         start, number = self.start, -1
         try:
-            for given in self.start_pass():  # enumerate would keep a reference to the chunk
+            chunks = self.open()
+            if not isinstance(chunks, Iterable):
+                raise InputError(
+                    f"{self.name}: a function must return an iterator of chunks, not a "
+                    f"{type(chunks).__name__}"
+                )
+            for given in chunks:  # enumerate would keep a reference to the chunk
                 number += 1
                 name = f"chunk {number} of {self.name}"
                 try:
+                    if self.stage is not None:
+                        given = _select_stage(given, self.stage)
                     chunk = _read_chunk(given, start, products, name)
                 except InputError as error:
                     raise InputError(f"{name}: {error}") from None
@@ -104,11 +104,6 @@ class Shard:
                 f"{self.name} had {self.documents:,} documents in the first pass and "
                 f"{start - self.start:,} in a later one: chunks must be the same in every pass"
             )
-
-
-def read_shards(products: Products, shards: Iterable[Shard]) -> Iterator[Chunk]:
-    """Yield the checked chunks of shards, one shard after the other."""
-    return chain.from_iterable(shard.read(products) for shard in shards)
 
 
 def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
@@ -132,6 +127,13 @@ def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
             "per shard"
         )
     return [Shard(chunks.__iter__)]
+
+
+def _select_stage(given: object, stage: int) -> tuple[object, object]:
+    """Return the ids and one of the embeddings of a chunk for two stages."""
+    if not isinstance(given, (tuple, list)) or len(given) != 3:
+        raise InputError("a chunk must be (document_ids, first_embeddings, second_embeddings)")
+    return given[0], given[stage]
 
 
 def _read_chunk(given: object, start: int, products: Products, name: str) -> Chunk:
@@ -225,6 +227,11 @@ def map_blocks(
     """
     with single_thread_blas(products.queries) as (threads, begin):
         yield from share_work(work, cut_blocks(products, chunks), threads, begin)
+
+
+def score_blocks(products: Products, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Matrix]]:
+    """Score every query with all documents in threads; yield the blocks with their scores."""
+    return map_blocks(products, chunks, lambda block: (block, score_block(products, block)))
 
 
 def score_block(products: Products, block: Chunk) -> Matrix:

@@ -6,8 +6,9 @@ import hashlib
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -24,8 +25,8 @@ from deadheat.evaluation.corpus.chunks import (
     block_length,
     map_blocks,
     open_shards,
-    read_shards,
     score_block,
+    score_blocks,
 )
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
@@ -176,6 +177,10 @@ class Corpus:
     shards: Sequence[Shard]
     engine: Engine = field(default_factory=LocalEngine)
 
+    def read(self) -> Iterator[Chunk]:
+        """Yield the checked chunks, one shard after the other."""
+        return chain.from_iterable(shard.read(self.products) for shard in self.shards)
+
 
 def evaluate_shards(
     corpus: Corpus,
@@ -221,7 +226,8 @@ def evaluate_shards(
         noise = products.noise * float(np.abs(score).max(initial=0))
         task = CountTask(documents, noise, exact_ties, on_block)
         if is_local:  # threads share the blocks of all shards
-            parts = task.count_blocks(products, scan.shards)
+            chunks = replace(corpus, shards=scan.shards).read()
+            parts = task.count_chunks(products, chunks)
         else:
             parts = (counts for _, counts in pool.results(scan.shards, task))
         total = ShardCounts(np.zeros((3, len(score)), np.int64))
@@ -264,14 +270,9 @@ def score_pairs(products: Products, chunks: Iterable[Chunk], query: Ints, positi
     `query` and `position` are the indices of each pair. `chunks` has its documents.
     """
     found = np.empty(len(position))
-
-    def look_up(block: Chunk) -> None:
+    for block, scores in score_blocks(products, chunks):
         column, inside = find_columns(block.positions, position)
-        scores = score_block(products, block)
         found[inside] = to_floats(scores[query[inside], column[inside]])
-
-    for _ in map_blocks(products, chunks, look_up):
-        pass
     return found
 
 
@@ -317,13 +318,12 @@ class CountTask:
     def __call__(self, products: Products, shard: Shard) -> ShardCounts:
         """Count the documents of a shard."""
         total = ShardCounts(np.zeros((3, len(self.judged.query)), np.int64))
-        for part in self.count_blocks(products, [shard]):
+        for part in self.count_chunks(products, shard.read(products)):
             total += part
         return total
 
-    def count_blocks(self, products: Products, shards: Iterable[Shard]) -> Iterator[ShardCounts]:
-        """Count the documents of shards in threads, and yield the counts of each block."""
-        chunks = read_shards(products, shards)
+    def count_chunks(self, products: Products, chunks: Iterable[Chunk]) -> Iterator[ShardCounts]:
+        """Count the documents of chunks in threads, and yield the counts of each block."""
         return map_blocks(products, chunks, partial(self.count_block, products))
 
     def count_block(self, products: Products, block: Chunk) -> ShardCounts:
@@ -377,19 +377,3 @@ def digest_products(products: Products) -> str:
     with single_thread_blas(products.queries) as (_, begin):
         [scores] = share_work(products.multiply, [rows], 1, begin)
     return hashlib.sha256(np.ascontiguousarray(to_floats(scores)).tobytes()).hexdigest()
-
-
-def score_documents(
-    corpus: Corpus, documents: int, progress: Progress
-) -> Iterator[tuple[Chunk, Matrix]]:
-    """Score every document in threads of this process; yield the blocks with their scores.
-
-    `documents` is the number of documents, for `progress`.
-    """
-    products, done = corpus.products, 0
-    chunks = read_shards(products, corpus.shards)
-    work = lambda block: (block, score_block(products, block))  # noqa: E731
-    for block, scores in map_blocks(products, chunks, work):
-        yield block, scores
-        done += len(block.positions)
-        progress("counting", done, documents)

@@ -137,8 +137,10 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) 
     """Raise an error for a document that occurs more than once."""
     ranges = [own for scan in scans for own in scan.ranges]
     hashes = [own for scan in scans for own in scan.hashes]
-    if not hashes and _find_overlap(np.concatenate(ranges)) is None:
-        return
+    if not hashes:
+        first, stop = np.sort(np.concatenate(ranges), axis=0).T
+        if (first[1:] >= stop[:-1]).all():
+            return
     hashes += [pl.Series(np.arange(*own[0])).cast(pl.String).hash().to_numpy() for own in ranges]
     every = pl.Series(np.concatenate(hashes)).sort()
     repeated = every.filter(every == every.shift()).unique()
@@ -168,12 +170,12 @@ def _find_ids(hashes: pl.Series, products: Products, shard: Shard) -> list[str]:
 
 def _check_places(places: Intervals, documents: int) -> list[Remark]:
     """Raise an error if two documents have the same position; warn of unused positions."""
-    twice = _find_overlap(places)
-    if twice is not None:
-        raise InputError(
-            f"two documents of the corpus have position {twice}: give each its own position"
-        )
     first, stop = np.sort(places, axis=0).T
+    twice = first[1:][first[1:] < stop[:-1]]
+    if len(twice):
+        raise InputError(
+            f"two documents of the corpus have position {twice[0]}: give each its own position"
+        )
     before = np.append(0, stop[:-1])
     gaps = before[first > before]
     if not len(gaps):
@@ -196,14 +198,3 @@ def _intervals(numbers: Ints) -> Intervals:
     is_end = np.append(np.diff(ascending) != 1, True)
     is_start = np.append(True, is_end[:-1])
     return np.stack((ascending[is_start], ascending[is_end] + 1), axis=1)
-
-
-def _find_overlap(intervals: Intervals) -> int | None:
-    """Return the lowest start of an interval inside another one; None if there is none.
-
-    >>> _find_overlap(np.array([[0, 5], [7, 9], [3, 6]]))
-    3
-    """
-    first, stop = intervals[np.argsort(intervals[:, 0])].T
-    inside = first[1:][first[1:] < stop[:-1]]
-    return int(inside[0]) if len(inside) else None
