@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deadheat._internal.numbers import exact_floats, half_floats
 from deadheat._internal.packages import require
@@ -90,19 +90,15 @@ def find_columns(place: Ints, position: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     return column, inside
 
 
-def to_floats(scores: Matrix) -> Scores:
+def to_floats(scores: Matrix | ArrayLike) -> Scores:
     """Return scores as float32 or float64, exactly; raise an error if that is impossible."""
-    if isinstance(scores, np.ndarray) and scores.dtype.char in "fd":
-        return scores
     return exact_floats(scores, by_place=False)
 
 
 def flatten_scores(scores: Matrix) -> Scores:
     """Return flat scores: 16-bit floats without conversion, others as float32 or float64."""
-    is_plain = isinstance(scores, np.ndarray) and scores.dtype.char in "fd"
-    halves = None if is_plain else half_floats(scores)
-    floats = to_floats(scores) if halves is None else halves
-    return np.ascontiguousarray(floats).reshape(-1)
+    halves = half_floats(scores)
+    return np.ascontiguousarray(to_floats(scores) if halves is None else halves).reshape(-1)
 
 
 def has_nan(scores: Scores | Tensor) -> bool:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 class JudgedDocuments(NamedTuple):
     """Documents of interest, sorted by query, score (high to low) and position."""
 
-    n_queries: int
     query: Ints
     """Per document: index of its query."""
     score: Scores
@@ -69,7 +68,7 @@ class JudgedDocuments(NamedTuple):
         """Sort documents given in any order."""
         order, offsets = counting.active.sort_documents(query, score, position, n_queries)
         columns = query[order], score[order], grade[order], position[order]
-        return cls(n_queries, *columns, offsets, unretrieved)
+        return cls(*columns, offsets, unretrieved)
 
 
 ARRAYS = {
@@ -260,12 +259,6 @@ class TieGroups:
         """Per document: its rank when every group lists its highest grades first."""
         offset = self.above + 1 - self.first_document
         return offset[self.group] + np.arange(len(self.group))
-
-    @property
-    def worst_rank(self) -> Ints:
-        """Per document: its rank when every group lists its highest grades last."""
-        offset = self.above + self.size + self.first_document
-        return offset[self.group] - np.arange(len(self.group))
 
     @cached_property
     def deepest(self) -> int:

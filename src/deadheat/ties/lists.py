@@ -117,8 +117,8 @@ def merge_near(
     Neighbours in the sorted list are in one group if they are at most `tolerance` apart (in
     float64). A chain of such neighbours is one group, whatever the distance of its ends. So any
     two documents within the tolerance are tied, and the order of the documents does not matter.
-    NaN is its own group below every score, including −inf. If float64 cannot hold the numbers,
-    `scores` has only their order; the numbers are in `exact` and are compared exactly.
+    If float64 cannot hold the numbers, `scores` has only their order; the numbers are in `exact`
+    and are compared exactly.
 
     >>> merge_near(np.array([0.9, 0.5, 0.89, 0.88]), (np.array([0]), np.array([4])), 0.0101)
     array([1., 0., 1., 1.])
@@ -127,14 +127,13 @@ def merge_near(
     for start, stop in zip(*bounds, strict=True):
         list_ = scores[start:stop].astype(np.float64)
         order = np.argsort(list_, kind="stable")
-        order = np.roll(order, int(np.isnan(list_).sum()))  # NumPy sorts NaN last
         lower, upper = list_[order][:-1], list_[order][1:]
         with np.errstate(invalid="ignore"):  # inf − inf
             near = upper - lower <= tolerance
         if exact is not None:
             numbers = exact[start:stop][order].tolist()
             near = np.array([_are_near(*pair, tolerance) for pair in pairwise(numbers)], np.bool_)
-        apart = ~(near | (upper == lower) | np.isnan(upper))
+        apart = ~(near | (upper == lower))
         merged[start:stop][order[1:]] = np.cumsum(apart)
     return merged
 
