@@ -24,7 +24,6 @@ from deadheat.ties.groups import (
 from deadheat.ties.lists import (
     JudgedLists as JudgedLists,
     MatchReport as MatchReport,
-    list_judged as list_judged,
     list_labelled as list_labelled,
     list_shared as list_shared,
     match_lists as match_lists,

@@ -273,17 +273,6 @@ _SWAPPED = (
 )
 
 
-def list_judged(
-    judgements: Judgements, run: Run, *, queries: str, with_judged: bool
-) -> tuple[JudgedLists, list[Remark]]:
-    """Find the judged documents like `match_lists`; raise `InputError` if there are none.
-
-    Returns the lists, and remarks about the match of judgements and run.
-    """
-    lists, report = match_lists(judgements, run, queries=queries, with_judged=with_judged)
-    return lists, report.check(judgements, run.source)
-
-
 def list_shared(
     judgements: Judgements,
     source: str,

@@ -10,7 +10,7 @@ import numpy as np
 from deadheat.formats import Judgements, Run
 from deadheat.settings import EvalSettings
 from deadheat.ties.groups import rank_documents
-from deadheat.ties.lists import JudgedLists, find_lists, list_judged, prepare_scores
+from deadheat.ties.lists import JudgedLists, find_lists, match_lists, prepare_scores
 from deadheat.ties.numpy_counting import Floats, Ints, Scores, offsets_of
 
 
@@ -65,7 +65,7 @@ def rank_lists(
     """
     settings = settings or EvalSettings()
     ranked, _ = prepare_scores(run, settings)
-    judged, _ = list_judged(judgements, ranked, queries="all", with_judged=True)
+    judged, _ = match_lists(judgements, ranked, queries="all", with_judged=True)
     grades = np.full(len(run.scores), np.nan)
     grades[judged.bounds[0][judged.query] + judged.position] = judged.grade
     lacking = judged.unretrieved[0][judged.unretrieved[1] > 0]
