@@ -23,8 +23,7 @@ from deadheat.ties import (
     counting,
     numpy_counting,
 )
-from deadheat.ties.counter import count_columns
-from deadheat.ties.counting import count_tensor
+from deadheat.ties.counting import count_columns, count_tensor
 from deadheat.ties.lists import JudgedLists
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

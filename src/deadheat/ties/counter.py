@@ -13,8 +13,15 @@ from deadheat._internal.threads import share_work
 from deadheat.errors import InputError
 from deadheat.ties import counting
 from deadheat.ties.checks import nan_error, read_documents, read_places
-from deadheat.ties.counting import Counts, find_columns, flatten_scores, has_nan, to_floats
-from deadheat.ties.groups import Ints, TieGroups, count_columns
+from deadheat.ties.counting import (
+    Counts,
+    count_columns,
+    find_columns,
+    flatten_scores,
+    has_nan,
+    to_floats,
+)
+from deadheat.ties.groups import Ints, TieGroups
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -34,6 +34,47 @@ def is_on_device(scores: Matrix) -> TypeGuard[Tensor]:
     return not isinstance(scores, np.ndarray) and scores.device.type != "cpu"
 
 
+def count_lists(
+    scores: Scores, bounds: Bounds, offsets: Ints, values: Scores, rows: Ints
+) -> Counts:
+    """Count the candidates of lists; see `numpy_counting.count_candidates`.
+
+    `scores` and `values` may be of different float types.
+    """
+    if scores.dtype != values.dtype:
+        with np.errstate(over="ignore"):  # values too large for the type become infinite
+            narrow = values.astype(scores.dtype)
+        if np.array_equal(narrow, values):
+            values = narrow
+        else:
+            scores, values = scores.astype(np.float64), values.astype(np.float64)
+    flat, values = np.ascontiguousarray(scores), np.ascontiguousarray(values)
+    if flat.dtype.itemsize == 2:
+        flat, values = flat.view(np.int16), values.view(np.int16)
+    counts: Counts = active.count_candidates(flat, *bounds, offsets, values, rows)
+    return counts
+
+
+def count_columns(scores: Matrix, offsets: Ints, values: Scores, column: Ints) -> Counts:
+    """Count the candidates above, equal to and tied before each document of interest.
+
+    Parameters
+    ----------
+    scores
+        ``[queries, n]``, an array or a tensor on any device, without NaN.
+    offsets, values
+        As for `numpy_counting.count_candidates`.
+    column
+        Per document: equal scores in columns before this one are counted as before the document.
+    """
+    if is_on_device(scores):
+        return count_tensor(scores, offsets, values, column)
+    starts = np.arange(len(scores)) * scores.shape[1]
+    before = column + starts.repeat(np.diff(offsets))
+    bounds = starts, starts + scores.shape[1]
+    return count_lists(flatten_scores(scores), bounds, offsets, values, before)
+
+
 def count_tensor(scores: Tensor, offsets: Ints, values: Scores, column: Ints) -> Counts:
     """Count like `count_columns`, with torch operations, on any device.
 

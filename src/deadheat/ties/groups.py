@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from deadheat.errors import InputError
 from deadheat.formats import Judgements, Run
 from deadheat.settings import EvalSettings
 from deadheat.ties import counting
-from deadheat.ties.counting import Bounds, Counts
+from deadheat.ties.counting import Bounds, Counts, count_lists
 from deadheat.ties.lists import (
     JudgedLists,
     MatchReport,
@@ -34,9 +34,6 @@ from deadheat.ties.numpy_counting import (
     is_group_start,
     offsets_of,
 )
-
-if TYPE_CHECKING:
-    from deadheat.scoring import Matrix
 
 
 class JudgedDocuments(NamedTuple):
@@ -392,49 +389,6 @@ def _count(lists: JudgedLists, scores: Scores) -> tuple[JudgedDocuments, Ints, C
         tied = documents.score == last[documents.query]
         counts[1, tied] += beyond[documents.query[tied]]
     return documents, rows, counts
-
-
-def count_lists(
-    scores: Scores, bounds: Bounds, offsets: Ints, values: Scores, rows: Ints
-) -> Counts:
-    """Count the candidates of lists; see `numpy_counting.count_candidates`.
-
-    `scores` and `values` may be of different float types.
-    """
-    if scores.dtype != values.dtype:
-        with np.errstate(
-            over="ignore"
-        ):  # values too large for the type differ, and are compared as float64
-            narrow = values.astype(scores.dtype)
-        if np.array_equal(narrow, values):
-            values = narrow
-        else:
-            scores, values = scores.astype(np.float64), values.astype(np.float64)
-    flat, values = np.ascontiguousarray(scores), np.ascontiguousarray(values)
-    if flat.dtype.itemsize == 2:
-        flat, values = flat.view(np.int16), values.view(np.int16)
-    counts: Counts = counting.active.count_candidates(flat, *bounds, offsets, values, rows)
-    return counts
-
-
-def count_columns(scores: Matrix, offsets: Ints, values: Scores, column: Ints) -> Counts:
-    """Count the candidates above, equal to and tied before each document of interest.
-
-    Parameters
-    ----------
-    scores
-        ``[queries, n]``, an array or a tensor on any device, without NaN.
-    offsets, values
-        As for `numpy_counting.count_candidates`.
-    column
-        Per document: equal scores in columns before this one are counted as before the document.
-    """
-    if counting.is_on_device(scores):
-        return counting.count_tensor(scores, offsets, values, column)
-    starts = np.arange(len(scores)) * scores.shape[1]
-    before = column + starts.repeat(np.diff(offsets))
-    bounds = starts, starts + scores.shape[1]
-    return count_lists(counting.flatten_scores(scores), bounds, offsets, values, before)
 
 
 def _reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:

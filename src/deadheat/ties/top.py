@@ -21,8 +21,8 @@ from deadheat.ties.checks import (
     read_query_indices,
 )
 from deadheat.ties.counter import read_piece
-from deadheat.ties.counting import to_floats
-from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups, count_lists
+from deadheat.ties.counting import count_lists, to_floats
+from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups
 
 if TYPE_CHECKING:
     from torch import Tensor
