@@ -9,7 +9,7 @@ import numpy as np
 
 from deadheat.formats import Judgements, Run
 from deadheat.settings import EvalSettings
-from deadheat.ties.groups import rank_documents
+from deadheat.ties.groups import rank_documents, rule_order
 from deadheat.ties.lists import JudgedLists, find_lists, match_lists, prepare_scores
 from deadheat.ties.numpy_counting import Floats, Ints, Scores, offsets_of
 
@@ -72,32 +72,46 @@ def rank_lists(
     lost = np.bincount(lacking, minlength=len(judged.query_ids)).tolist()
     n_missing = dict(zip(judged.query_ids, lost, strict=True))
 
-    # Rank and count all documents, as the evaluation does with the judged ones.
+    # Rank and count as the evaluation does: documents that may be shown, and judged ones.
     _, (starts, stops) = find_lists(run, query_ids)
     retrieved = stops - starts
+    shown = retrieved if top is None else np.minimum(retrieved, top)
+    scores = rule_order(settings.tie_break, ranked).scores
+    wanted = ~np.isnan(grades)
+    for start, stop, n in zip(starts, stops, shown, strict=True):
+        if n:
+            own = scores[start:stop]
+            wanted[start:stop] |= own >= np.partition(own, -n)[-n]
     query = np.arange(len(query_ids)).repeat(retrieved)
     position = np.arange(len(query)) - offsets_of(query, len(query_ids))[query]
-    unretrieved = np.empty(0, np.int64), np.empty(0)
-    everything = JudgedLists(
-        list(query_ids), ranked, (starts, stops), query, position, np.ones(len(query)), unretrieved
+    own = wanted[starts[query] + position]
+    lists = JudgedLists(
+        query_ids=list(query_ids),
+        run=ranked,
+        bounds=(starts, stops),
+        query=query[own],
+        position=position[own],
+        grade=np.ones(np.count_nonzero(own)),
+        unretrieved=(np.empty(0, np.int64), np.empty(0)),
     )
-    documents, counts, rank, _ = rank_documents(everything, settings)
+    documents, counts, rank, _ = rank_documents(lists, settings)
     query, (above, size, _) = documents.query, counts
     rows = starts[query] + documents.position
 
-    shown = retrieved if top is None else np.minimum(retrieved, top)
     is_shown, is_last = rank <= shown[query], rank == shown[query]
-    last_above = np.full(len(query_ids), -1)
+    last_above, last_size = np.full(len(query_ids), -1), np.zeros(len(query_ids), np.int64)
     last_above[query[is_last]] = above[is_last]
-    rest = ~is_shown & (above == last_above[query])
+    last_size[query[is_last]] = size[is_last]
+    in_last = above == last_above[query]
+    hidden_relevant = in_last & ~is_shown & (grades[rows] > 0)
     order = np.lexsort((rank, query))
     order = order[is_shown[order]]
     own = rows[order]
     return RankedLists(
         shown=shown,
         retrieved=retrieved,
-        rest=np.bincount(query[rest], minlength=len(query_ids)),
-        rest_relevant=np.bincount(query[rest & (grades[rows] > 0)], minlength=len(query_ids)),
+        rest=last_size - np.bincount(query[in_last & is_shown], minlength=len(query_ids)),
+        rest_relevant=np.bincount(query[hidden_relevant], minlength=len(query_ids)),
         missing=np.array([n_missing.get(query_id, 0) for query_id in query_ids]),
         doc_ids=run.documents.ids(own).to_list(),
         scores=np.where(np.isnan(run.rounded[own]), np.nan, ranked.rounded[own]),
