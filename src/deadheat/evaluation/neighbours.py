@@ -180,13 +180,13 @@ def _make_lists(
     listed = at >= 0
     listed[tied] = True
     lists = JudgedLists(
-        truth.query_ids,
-        replace(truth, scores=scores),
-        (offsets[:-1], offsets[1:]),
-        query[listed],
-        position[listed],
-        np.ones(np.count_nonzero(listed)),
-        (np.empty(0, np.int64), np.empty(0)),
+        query_ids=truth.query_ids,
+        run=replace(truth, scores=scores),
+        bounds=(offsets[:-1], offsets[1:]),
+        query=query[listed],
+        position=position[listed],
+        grade=np.ones(np.count_nonzero(listed)),
+        unretrieved=(np.empty(0, np.int64), np.empty(0)),
         complete=True,
         n_tied_beyond_cut=unlisted,
     )

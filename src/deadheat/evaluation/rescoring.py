@@ -121,8 +121,8 @@ def evaluate_rescoring(
     shards = open_shards(chunks)
     corpus = Corpus(one, names, [replace(shard, stage=1) for shard in shards])
     first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
-    finer = [replace(shard, stage=2) for shard in scan.shards]
-    frame = _rescore(counter, Corpus(two, names, finer))
+    rescored = [replace(shard, stage=2) for shard in scan.shards]
+    frame = _rescore(counter, Corpus(two, names, rescored))
     run = replace(read_run(frame), source="rescored candidates", complete=True)
     second = evaluate_run(judgements, run, parsed)
     second = replace(second, remarks=(*second.remarks, *_warn_widened(counter)))

@@ -133,13 +133,16 @@ def find_columns(place: Ints, position: Ints) -> tuple[Ints, NDArray[np.bool_]]:
 
 def to_floats(scores: Matrix | ArrayLike) -> Scores:
     """Return scores as float32 or float64, exactly; raise an error if that is impossible."""
+    if isinstance(scores, np.ndarray) and scores.dtype.char in "fd":
+        return scores
     return exact_floats(scores, by_place=False)
 
 
 def flatten_scores(scores: Matrix) -> Scores:
     """Return flat scores: 16-bit floats without conversion, others as float32 or float64."""
-    halves = half_floats(scores)
-    return np.ascontiguousarray(to_floats(scores) if halves is None else halves).reshape(-1)
+    if str(scores.dtype).endswith("float16"):  # bfloat16, too
+        return np.ascontiguousarray(half_floats(scores)).reshape(-1)
+    return np.ascontiguousarray(to_floats(scores)).reshape(-1)
 
 
 def has_nan(scores: Scores | Tensor) -> bool:

@@ -336,17 +336,17 @@ def match_lists(
     row[sought] = run.documents.find(place[query[sought]], sought_ids)
     found = row >= 0
     lists = JudgedLists(
-        query_ids,
-        run,
-        bounds,
-        query[found],
-        (row - starts[query])[found],
-        grade[found],
-        (query[~found], grade[~found]),
-        run.complete,
-        judgements.max_grade,
-        None if beyond is None else np.where(is_listed, beyond[place], 0),
-        judgements.numbered,
+        query_ids=query_ids,
+        run=run,
+        bounds=bounds,
+        query=query[found],
+        position=(row - starts[query])[found],
+        grade=grade[found],
+        unretrieved=(query[~found], grade[~found]),
+        complete=run.complete,
+        max_grade=judgements.max_grade,
+        n_tied_beyond_cut=None if beyond is None else np.where(is_listed, beyond[place], 0),
+        numbered=judgements.numbered,
     )
     below, n_judged = grades < 0, int(np.count_nonzero(is_listed))
     counted = {"judged": judgements.has_relevant, "intersection": is_listed}.get(queries)
@@ -421,13 +421,13 @@ def list_labelled(
         unlisted = unlisted_relevant(n_relevant, known)
         known, absent = known + unlisted, np.arange(n_queries).repeat(unlisted)
     lists = JudgedLists(
-        run.query_ids,
-        run,
-        (starts, stops),
-        query,
-        rows - starts[query],
-        grade,
-        (absent, np.ones(len(absent))),
+        query_ids=run.query_ids,
+        run=run,
+        bounds=(starts, stops),
+        query=query,
+        position=rows - starts[query],
+        grade=grade,
+        unretrieved=(absent, np.ones(len(absent))),
         complete=not len(absent),
         numbered=numbered,
     )

@@ -84,14 +84,14 @@ def rank_lists(
             wanted[start:stop] |= own >= np.partition(own, -n)[-n]
     query = np.arange(len(query_ids)).repeat(retrieved)
     position = np.arange(len(query)) - offsets_of(query, len(query_ids))[query]
-    own = wanted[starts[query] + position]
+    taken = wanted[starts[query] + position]
     lists = JudgedLists(
         query_ids=list(query_ids),
         run=ranked,
         bounds=(starts, stops),
-        query=query[own],
-        position=position[own],
-        grade=np.ones(np.count_nonzero(own)),
+        query=query[taken],
+        position=position[taken],
+        grade=np.ones(np.count_nonzero(taken)),
         unretrieved=(np.empty(0, np.int64), np.empty(0)),
     )
     documents, counts, rank, _ = rank_documents(lists, settings)
@@ -106,16 +106,16 @@ def rank_lists(
     hidden_relevant = in_last & ~is_shown & (grades[rows] > 0)
     order = np.lexsort((rank, query))
     order = order[is_shown[order]]
-    own = rows[order]
+    listed = rows[order]
     return RankedLists(
         shown=shown,
         retrieved=retrieved,
         rest=last_size - np.bincount(query[in_last & is_shown], minlength=len(query_ids)),
         rest_relevant=np.bincount(query[hidden_relevant], minlength=len(query_ids)),
         missing=np.array([n_missing.get(query_id, 0) for query_id in query_ids]),
-        doc_ids=run.documents.ids(own).to_list(),
-        scores=np.where(np.isnan(run.rounded[own]), np.nan, ranked.rounded[own]),
+        doc_ids=run.documents.ids(listed).to_list(),
+        scores=np.where(np.isnan(run.rounded[listed]), np.nan, ranked.rounded[listed]),
         above=above[order],
         size=size[order],
-        grades=grades[own],
+        grades=grades[listed],
     )

@@ -73,7 +73,7 @@ def evaluate_corpus(
 
     It uses every document, not only the top k, so all views are exact. The memory does not depend
     on the size of the corpus: one chunk of embeddings and, per thread, two blocks of embeddings
-    and one block of scores.
+    and of scores.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def evaluate_shards(
         task = CountTask(documents, noise, exact_ties, on_block)
         if is_local:  # threads share the blocks of all shards
             chunks = replace(corpus, shards=scan.shards).read()
-            parts = task.count_chunks(products, chunks)
+            parts = map_blocks(products, chunks, partial(task.count_block, products))
         else:
             parts = (counts for _, counts in pool.results(scan.shards, task))
         total = ShardCounts(np.zeros((3, len(score)), np.int64))
@@ -318,13 +318,9 @@ class CountTask:
     def __call__(self, products: Products, shard: Shard) -> ShardCounts:
         """Count the documents of a shard."""
         total = ShardCounts(np.zeros((3, len(self.judged.query)), np.int64))
-        for part in self.count_chunks(products, shard.read(products)):
+        for part in map_blocks(products, shard.read(products), partial(self.count_block, products)):
             total += part
         return total
-
-    def count_chunks(self, products: Products, chunks: Iterable[Chunk]) -> Iterator[ShardCounts]:
-        """Count the documents of chunks in threads, and yield the counts of each block."""
-        return map_blocks(products, chunks, partial(self.count_block, products))
 
     def count_block(self, products: Products, block: Chunk) -> ShardCounts:
         """Count the documents of a block."""
