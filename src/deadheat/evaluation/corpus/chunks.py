@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
 
@@ -48,14 +48,14 @@ class Chunk:
     def take(self, own: slice | Ints) -> Chunk:
         """Return some documents, with a copy of their embeddings, one row per document."""
         vectors = self.embeddings[own if self.rows is None else self.rows[own]]
-        return Chunk(
-            self.ids[own] if isinstance(own, slice) else [self.ids[i] for i in own.tolist()],
-            np.array(vectors, order="C")
+        return replace(
+            self,
+            ids=self.ids[own] if isinstance(own, slice) else [self.ids[i] for i in own.tolist()],
+            embeddings=np.array(vectors, order="C")
             if isinstance(vectors, np.ndarray)
             else vectors.clone().contiguous(),
-            self.positions[own],
-            has_positions=self.has_positions,
-            name=self.name,
+            positions=self.positions[own],
+            rows=None,
         )
 
 
