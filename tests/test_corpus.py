@@ -733,23 +733,6 @@ def test_a_corpus_of_one_document_that_is_not_judged():
     assert any(re.search("documents .*'d'.*'x'", warning) for warning in found.warnings)
 
 
-def test_the_deprecated_order_of_arguments():
-    asked, vectors, qrels = example()
-    for evaluate, queries, chunks in (
-        (dh.evaluate_corpus, named(asked), in_chunks(vectors)),
-        (
-            dh.evaluation.evaluate_rescoring,
-            (*named(asked > 0), asked),
-            [(ids, part > 0, part) for ids, part in in_chunks(vectors)],
-        ),
-    ):
-        with pytest.warns(DeprecationWarning, match="judgements first") as caught:
-            old = quiet(evaluate)(queries, chunks, qrels, ["MRR"])
-        assert caught[0].filename == quiet.__code__.co_filename
-        new = quiet(evaluate)(qrels, queries, chunks, ["MRR"])
-        assert str(old) == str(new)
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_says_what_it_cannot_do():
     program = """if True:

@@ -251,7 +251,7 @@ def peak():
 def evaluate(shards):
     query = np.ones((8, 256), np.float32)
     names = [f"q{q}" for q in range(8)]
-    dh.evaluate_corpus((names, query), shards, {name: {"7": 1} for name in names}, ["MRR"])
+    dh.evaluate_corpus({name: {"7": 1} for name in names}, (names, query), shards, ["MRR"])
 
 shards = dh.evaluation.stored_shards(sys.argv[1], chunk=8_192)
 for _ in range(3):  # until every thread has had what it needs

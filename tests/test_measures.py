@@ -18,7 +18,7 @@ from deadheat.evaluation import rank_query
 from deadheat.measures import MEASURES
 from deadheat.measures.map import harmonic_sums
 from deadheat.ties import build_groups
-from deadheat.ties.lists import list_judged
+from deadheat.ties.lists import match_lists
 
 PARAMETERS = {
     "nDCG": [{}, {"gain": "exp"}],
@@ -281,7 +281,7 @@ def test_no_more_is_at_stake_than_a_measure_says(measure, docs, cutoff, added):
         judged |= {f"absent{i}": grade for i, grade in enumerate(absent)}
         stakes.append(dh.evaluate({"q": judged}, run, [measure], queries="all").views[measure])
     judgements, lists = dh.read_qrels({"q": judged}), dh.read_run(run)
-    found, _ = list_judged(judgements, lists, queries="all", with_judged=True)
+    found, _ = match_lists(judgements, lists, queries="all", with_judged=True)
     most = measure.at_stake(build_groups(found), np.array([len(head)]))
     if measure.name in ("RBP", "MRR", "Success", "RBP-residual"):
         assert abs(stakes[0].best - stakes[1].best) <= most + 1e-12

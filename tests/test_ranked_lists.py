@@ -9,7 +9,7 @@ from test_rules import collections
 
 import deadheat as dh
 from deadheat.settings import EvalSettings
-from deadheat.ties.ranked import rank_lists
+from deadheat.ties import rank_lists
 
 
 def lists_of(run: dict, qrels: dict, top: int, **options: object):

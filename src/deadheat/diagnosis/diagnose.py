@@ -46,7 +46,7 @@ from deadheat.tables import Part, Printable, render
 from deadheat.ties import (
     TieGroups,
     build_groups,
-    list_judged,
+    match_lists,
     rank_nan,
     round_scores,
     run_sizes,
@@ -201,7 +201,8 @@ def diagnose(
     if qrels is None:
         return diagnosis
     judgements = read_qrels(qrels)
-    lists, remarks = list_judged(judgements, candidates, queries=settings.queries, with_judged=True)
+    lists, report = match_lists(judgements, candidates, queries=settings.queries, with_judged=True)
+    remarks = report.check(judgements, candidates.source)
 
     def groups_of(scores: Values) -> TieGroups:
         return build_groups(lists._replace(run=replace(candidates, scores=scores)), settings)

@@ -96,9 +96,6 @@ class _Actor:
         self._versions = versions
         self._work: Callable[..., object] | None = None
 
-    def wait_started(self) -> None:
-        """Return when the actor has started."""
-
     def work(self, piece: object, *shared: object) -> object:
         """Do a piece of work; the first piece creates the worker."""
         try:
@@ -149,7 +146,7 @@ class _RayPool:
                 for _ in range(min(self._workers, len(waiting) + len(running)) - len(self._actors)):
                     actor = self._actor.remote(self._make_worker, collect_versions(), self._folder)
                     self._actors.add(actor)
-                    self._starting[actor.wait_started.remote()] = actor
+                    self._starting[actor.__ray_ready__.remote()] = actor
                 while waiting and self._idle:
                     actor, (piece, attempt) = self._idle.pop(), waiting.popleft()
                     running[actor.work.remote(piece, *stored)] = actor, piece, attempt

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -104,7 +103,7 @@ def evaluate_run(
     A folder whose files together do not fit in memory is evaluated in parts.
     """
     settings, judgements = settings or EvalSettings(), read_qrels(qrels)
-    if isinstance(run, (str, os.PathLike)) and is_folder(run):
+    if is_folder(run):
         from deadheat.evaluation.folders import evaluate_folder
 
         return evaluate_folder(judgements, run_folder(run), measures, settings)

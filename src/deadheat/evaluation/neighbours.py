@@ -72,9 +72,11 @@ def neighbour_recall(
     _check_comparable(answers, truth)
     k = check_number("k", int(np.diff(answers.offsets).max()) if k is None else k, least=1)
     order, owner, _ = _sort_rows(answers)
-    best = np.flatnonzero(np.arange(len(order)) - answers.offsets[owner] < k)
+    best = np.arange(len(order)) - answers.offsets[owner] < k
     number = np.array([truth.query_index[query] for query in answers.query_ids])
     query, row = number[owner[best]], order[best]
+    by_query = np.argsort(query, kind="stable")
+    query, row = query[by_query], row[by_query]
     lists, remarks = _make_lists(truth, answers, query, row, settings.tie_tolerance, k)
     groups = build_groups(lists, settings)
     # The documents found are the judged ones.
@@ -119,7 +121,8 @@ def _make_lists(
     """Return the exact lists, in which the documents found are the documents of interest.
 
     Documents that the exact search does not list, but that tie with its last document, are added to
-    the end of the list, in its last group.
+    the end of the list, in its last group. `query` and `row`, of the documents found, are sorted by
+    query.
     """
     n = len(truth.query_ids)
     ids = answers.documents.ids(row)
@@ -167,22 +170,23 @@ def _make_lists(
         )
         remarks += [warning(pattern, queries=cut)] if cut else []
 
-    scores = np.append(truth.scores.astype(np.float64), np.minimum(own[tied], floor[query[tied]]))
-    of_row = np.append(owner, query[tied])
-    order = np.argsort(of_row, kind="stable")
+    of_tied = query[tied]
+    lowest = np.minimum(own[tied], floor[of_tied])
+    scores = np.insert(truth.scores.astype(np.float64), truth.offsets[of_tied + 1], lowest)
     offsets = np.append(0, np.cumsum(lengths + added))
-    at[tied] = len(truth.scores) + np.arange(len(tied))
-    listed = np.flatnonzero(at >= 0)
-    new_row = np.empty(len(order), np.int64)
-    new_row[order] = np.arange(len(order))
+    position = at - truth.offsets[query]
+    number = np.arange(len(tied)) - np.searchsorted(of_tied, of_tied)
+    position[tied] = lengths[of_tied] + number
+    listed = at >= 0
+    listed[tied] = True
     lists = JudgedLists(
-        truth.query_ids,
-        replace(truth, scores=scores[order]),
-        (offsets[:-1], offsets[1:]),
-        query[listed],
-        new_row[at[listed]] - offsets[query[listed]],
-        np.ones(len(listed)),
-        (np.empty(0, np.int64), np.empty(0)),
+        query_ids=truth.query_ids,
+        run=replace(truth, scores=scores),
+        bounds=(offsets[:-1], offsets[1:]),
+        query=query[listed],
+        position=position[listed],
+        grade=np.ones(np.count_nonzero(listed)),
+        unretrieved=(np.empty(0, np.int64), np.empty(0)),
         complete=True,
         n_tied_beyond_cut=unlisted,
     )

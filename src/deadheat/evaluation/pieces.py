@@ -74,11 +74,9 @@ def evaluate_top(
     lists, chosen, remarks = list_shared(
         judgements, "top lists", names, ids, with_judged=with_judged
     )
-    # Judged queries that were not counted come after those of the counter.
-    missing = chosen < 0
-    chosen[missing] = counter.n_queries + np.arange(np.count_nonzero(missing))
+    n_missing = np.count_nonzero(chosen >= counter.n_queries)
     lacking, grade = lists.unretrieved
-    groups = counter.add_empty(int(np.count_nonzero(missing))).groups(
+    groups = counter.add_empty(int(n_missing)).groups(
         chosen[lists.query], lists.position, lists.grade, unretrieved=(chosen[lacking], grade)
     )
     groups = groups.take(chosen)

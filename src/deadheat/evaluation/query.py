@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import evaluate_run
+from deadheat.evaluation.evaluate import result_of_counted
 from deadheat.evaluation.result import Result
-from deadheat.formats import (
-    QrelsLike,
-    RunLike,
-    id_column,
-    read_qrels,
-    read_run,
-    run_from_columns,
-)
+from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.measures import Measure, parse_measure
 from deadheat.settings import EvalSettings
-from deadheat.ties import RankedLists, rank_lists
+from deadheat.ties import RankedLists, count_groups, rank_lists
 
 
 @dataclass(frozen=True)
@@ -63,17 +54,10 @@ def rank_query(
     for table in (judgements, run):
         if query not in table.query_ids:
             raise InputError(f"{table.source}: there is no query {query!r}")
-    number = run.query_index[query]
-    rows = np.arange(*run.offsets[number : number + 2])
-    alone = run_from_columns(
-        run.source,
-        id_column([query] * len(rows)),
-        run.documents.ids(rows),
-        (run.scores if run.exact is None else run.exact)[rows],
-        None if run.ranks is None else run.ranks[rows],
-    )
-    if run.n_tied_beyond_cut is not None:
-        alone = replace(alone, n_tied_beyond_cut=run.n_tied_beyond_cut[number : number + 1])
-    result = evaluate_run(judgements, alone, [parsed], settings)
-    documents = rank_lists(alone, judgements, [query], settings=settings)
-    return RankedQuery(query, parsed, result, documents)
+    number = judgements.query_ids.index(query)
+    own = judgements.part(number, number + 1)
+    counted = count_groups(own, run, settings, with_judged=parsed.needs_judged)
+    report = replace(counted.report, unjudged=0)  # the other queries of the run
+    counted = counted._replace(report=report)
+    result = result_of_counted(counted, judgements, run.source, [parsed], settings)
+    return RankedQuery(query, parsed, result, rank_lists(run, own, [query], settings=settings))

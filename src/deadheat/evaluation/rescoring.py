@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -14,11 +13,10 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards, read_shards
+from deadheat.evaluation.corpus.chunks import Chunk, Chunks, open_shards
 from deadheat.evaluation.corpus.evaluate import (
     Corpus,
     evaluate_shards,
-    judgements_first,
     score_pairs,
 )
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
@@ -97,7 +95,6 @@ def evaluate_rescoring(
     (0.6111, 1.0)
     """
     check_fork()
-    qrels, query_embeddings, chunks = judgements_first(qrels, query_embeddings, chunks)
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
         (ids, coarse, finer), (first_kind, second_kind) = query_embeddings, similarity
@@ -122,29 +119,14 @@ def evaluate_rescoring(
             counter.update(scores, positions=block.positions)
 
     shards = open_shards(chunks)
-    coarse_shards = [replace(shard, open=partial(_read_stage, shard, 1)) for shard in shards]
-    corpus = Corpus(one, names, coarse_shards)
+    corpus = Corpus(one, names, [replace(shard, stage=1) for shard in shards])
     first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
-    finer_shards = [
-        replace(scanned, open=partial(_read_stage, shard, 2))
-        for scanned, shard in zip(scan.shards, shards, strict=True)
-    ]
-    frame = _rescore(counter, Corpus(two, names, finer_shards))
+    rescored = [replace(shard, stage=2) for shard in scan.shards]
+    frame = _rescore(counter, Corpus(two, names, rescored))
     run = replace(read_run(frame), source="rescored candidates", complete=True)
     second = evaluate_run(judgements, run, parsed)
     second = replace(second, remarks=(*second.remarks, *_warn_widened(counter)))
     return Rescoring(first, second)
-
-
-def _read_stage(shard: Shard, stage: int) -> Iterator[tuple[object, object]]:
-    """Yield chunks with the embeddings of one stage."""
-    for number, chunk in enumerate(shard.start_pass()):
-        if not isinstance(chunk, (tuple, list)) or len(chunk) != 3:
-            raise InputError(
-                f"chunk {number} of the corpus: a chunk must be (document_ids, "
-                "first_embeddings, second_embeddings)"
-            )
-        yield chunk[0], chunk[stage]
 
 
 def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
@@ -154,13 +136,13 @@ def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
     names: dict[int, str] = {}
 
     def select_candidates() -> Iterator[Chunk]:
-        for chunk in read_shards(corpus.products, corpus.shards):
+        for chunk in corpus.read():
             own = chunk.take(np.isin(chunk.positions, wanted).nonzero()[0])
             names.update(zip(own.positions.tolist(), map(text_id, own.ids), strict=True))
             yield own
 
     chunks = select_candidates()
-    scores = score_pairs(corpus.products, chunks, len(wanted), kept.query, kept.position)
+    scores = score_pairs(corpus.products, chunks, kept.query, kept.position)
     return pl.DataFrame(
         {
             "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),

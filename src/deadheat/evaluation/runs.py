@@ -34,9 +34,8 @@ def evaluate_runs(
     progress
         Called after each run with the name of the step, the number of runs done, and the total.
     """
-    if engine is not None and "-" in [
-        str(run) for run in runs if isinstance(run, (str, os.PathLike))
-    ]:
+    is_stdin = [isinstance(run, (str, os.PathLike)) and os.fspath(run) == "-" for run in runs]
+    if engine is not None and any(is_stdin):
         raise InputError("standard input (-) cannot be read on a cluster: write it to a file first")
     done: dict[int, Result] = {}
 
@@ -51,10 +50,9 @@ def evaluate_runs(
     numbered = list(enumerate(runs))
     shared = [(n, run_folder(run)) for n, run in numbered if engine is not None and is_folder(run)]
     alone = [(n, run) for n, run in numbered if n not in dict(shared)]
-    if alone:
-        with (engine or LocalEngine()).pool(lambda: evaluate_one) as workers:
-            for (number, _), result in workers.results(alone):
-                finish(number, result)
+    with (engine or LocalEngine()).pool(lambda: evaluate_one) as workers:
+        for (number, _), result in workers.results(alone):
+            finish(number, result)
     for number, folder in shared:
         finish(number, evaluate_folder(judgements, folder, measures, settings, engine=engine))
     return [done[number] for number in range(len(runs))]

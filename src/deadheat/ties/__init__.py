@@ -8,6 +8,7 @@ from deadheat.ties.counter import TieCounter as TieCounter
 from deadheat.ties.counting import (
     BACKEND as BACKEND,
     Counts as Counts,
+    count_columns as count_columns,
     find_columns as find_columns,
     to_floats as to_floats,
 )
@@ -18,13 +19,11 @@ from deadheat.ties.groups import (
     JudgedDocuments as JudgedDocuments,
     TieGroups as TieGroups,
     build_groups as build_groups,
-    count_columns as count_columns,
     count_groups as count_groups,
 )
 from deadheat.ties.lists import (
     JudgedLists as JudgedLists,
     MatchReport as MatchReport,
-    list_judged as list_judged,
     list_labelled as list_labelled,
     list_shared as list_shared,
     match_lists as match_lists,

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import check_number, exact_floats
+from deadheat._internal.numbers import check_number
 from deadheat.errors import InputError
 from deadheat.formats import read_grades, read_whole_numbers
+from deadheat.ties.counting import to_floats
 from deadheat.ties.groups import ARRAYS, INDEXED, JudgedDocuments, TieGroups
 from deadheat.ties.numpy_counting import Floats, Ints, is_group_start
 
@@ -26,7 +27,7 @@ def read_documents(
     """Check and sort the judged documents; see `TieCounter`."""
     n_queries = check_number("n_queries", n_queries, least=0)
     queries = read_query_indices("query", query, n_queries)
-    scores, grades = exact_floats(score, by_place=False), read_document_grades(grade)
+    scores, grades = to_floats(score), read_document_grades(grade)
     positions = read_whole_numbers("position", position)
     if scores.ndim != 1 and scores.size:
         raise InputError(f"score must be flat, not of the shape {list(scores.shape)}")

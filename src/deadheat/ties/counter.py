@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import check_number, check_tensors, exact_floats, is_tensor
+from deadheat._internal.numbers import check_number, check_tensors, is_tensor
 from deadheat._internal.threads import share_work
 from deadheat.errors import InputError
 from deadheat.ties import counting
 from deadheat.ties.checks import nan_error, read_documents, read_places
-from deadheat.ties.counting import Counts, find_columns, flatten_scores, has_nan
-from deadheat.ties.groups import Ints, TieGroups, count_columns
+from deadheat.ties.counting import (
+    Counts,
+    count_columns,
+    find_columns,
+    flatten_scores,
+    has_nan,
+    to_floats,
+)
+from deadheat.ties.groups import Ints, TieGroups
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,14 +81,13 @@ class TieCounter:
         *,
         unretrieved: tuple[ArrayLike, ArrayLike] = ((), ()),
     ) -> None:
-        documents = read_documents(n_queries, query, score, grade, position, unretrieved)
-        self.n_queries = documents.n_queries
-        self.documents = documents
-        self.counts: Counts = np.zeros((3, len(documents.query)), np.int64)
+        self.documents = read_documents(n_queries, query, score, grade, position, unretrieved)
+        self.n_queries, n_documents = int(n_queries), len(self.documents.query)
+        self.counts: Counts = np.zeros((3, n_documents), np.int64)
         """Three rows per document: candidates above it, equal to it, and tied before it."""
-        self.passed: Ints = np.zeros(len(documents.query), np.int64)
+        self.passed: Ints = np.zeros(n_documents, np.int64)
         """Per document: how often its position was counted."""
-        self.retrieved: Ints = np.zeros(documents.n_queries, np.int64)
+        self.retrieved: Ints = np.zeros(self.n_queries, np.int64)
 
     def update(
         self,
@@ -138,9 +144,9 @@ class TieCounter:
         seen = own.start + np.flatnonzero(inside[own])
         if len(seen):
             found = block[self.documents.query[seen] - first, column[seen]]
-            self._check_announced(seen, exact_floats(found, by_place=False))
+            self._check_announced(seen, to_floats(found))
         values = self.documents.score[own]
-        return count_columns(block, np.arange(len(block)), offsets - own.start, values, column[own])
+        return count_columns(block, offsets - own.start, values, column[own])
 
     def _check_announced(self, seen: Ints, found: NDArray[Any]) -> None:
         """Raise an error if the score of a document in the stream differs from the given one."""
@@ -191,7 +197,7 @@ def read_piece(scores: ArrayLike | Tensor, n_queries: int) -> Matrix:
     elif isinstance(scores, np.ndarray) and scores.dtype.kind in "biufV":
         piece = scores
     else:
-        piece = exact_floats(scores, by_place=False)
+        piece = to_floats(scores)
     if piece.ndim != 2 or len(piece) != n_queries:
         raise InputError(
             f"scores must have the shape [{n_queries} queries, candidates], not {list(piece.shape)}"

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deadheat._internal.numbers import exact_floats, half_floats
 from deadheat._internal.packages import require
@@ -32,6 +32,47 @@ Bounds = tuple[Ints, Ints]
 def is_on_device(scores: Matrix) -> TypeGuard[Tensor]:
     """Return whether the scores are a tensor that is not on the CPU."""
     return not isinstance(scores, np.ndarray) and scores.device.type != "cpu"
+
+
+def count_lists(
+    scores: Scores, bounds: Bounds, offsets: Ints, values: Scores, rows: Ints
+) -> Counts:
+    """Count the candidates of lists; see `numpy_counting.count_candidates`.
+
+    `scores` and `values` may be of different float types.
+    """
+    if scores.dtype != values.dtype:
+        with np.errstate(over="ignore"):  # values too large for the type become infinite
+            narrow = values.astype(scores.dtype)
+        if np.array_equal(narrow, values):
+            values = narrow
+        else:
+            scores, values = scores.astype(np.float64), values.astype(np.float64)
+    flat, values = np.ascontiguousarray(scores), np.ascontiguousarray(values)
+    if flat.dtype.itemsize == 2:
+        flat, values = flat.view(np.int16), values.view(np.int16)
+    counts: Counts = active.count_candidates(flat, *bounds, offsets, values, rows)
+    return counts
+
+
+def count_columns(scores: Matrix, offsets: Ints, values: Scores, column: Ints) -> Counts:
+    """Count the candidates above, equal to and tied before each document of interest.
+
+    Parameters
+    ----------
+    scores
+        ``[queries, n]``, an array or a tensor on any device, without NaN.
+    offsets, values
+        As for `numpy_counting.count_candidates`.
+    column
+        Per document: equal scores in columns before this one are counted as before the document.
+    """
+    if is_on_device(scores):
+        return count_tensor(scores, offsets, values, column)
+    starts = np.arange(len(scores)) * scores.shape[1]
+    before = column + starts.repeat(np.diff(offsets))
+    bounds = starts, starts + scores.shape[1]
+    return count_lists(flatten_scores(scores), bounds, offsets, values, before)
 
 
 def count_tensor(scores: Tensor, offsets: Ints, values: Scores, column: Ints) -> Counts:
@@ -90,7 +131,7 @@ def find_columns(place: Ints, position: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     return column, inside
 
 
-def to_floats(scores: Matrix) -> Scores:
+def to_floats(scores: Matrix | ArrayLike) -> Scores:
     """Return scores as float32 or float64, exactly; raise an error if that is impossible."""
     if isinstance(scores, np.ndarray) and scores.dtype.char in "fd":
         return scores
@@ -99,10 +140,9 @@ def to_floats(scores: Matrix) -> Scores:
 
 def flatten_scores(scores: Matrix) -> Scores:
     """Return flat scores: 16-bit floats without conversion, others as float32 or float64."""
-    is_plain = isinstance(scores, np.ndarray) and scores.dtype.char in "fd"
-    halves = None if is_plain else half_floats(scores)
-    floats = to_floats(scores) if halves is None else halves
-    return np.ascontiguousarray(floats).reshape(-1)
+    if str(scores.dtype).endswith("float16"):  # bfloat16, too
+        return np.ascontiguousarray(half_floats(scores)).reshape(-1)
+    return np.ascontiguousarray(to_floats(scores)).reshape(-1)
 
 
 def has_nan(scores: Scores | Tensor) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from deadheat.errors import InputError
 from deadheat.formats import Judgements, Run
 from deadheat.settings import EvalSettings
 from deadheat.ties import counting
-from deadheat.ties.counting import Bounds, Counts
+from deadheat.ties.counting import Bounds, Counts, count_lists
 from deadheat.ties.lists import (
     JudgedLists,
     MatchReport,
@@ -35,14 +35,10 @@ from deadheat.ties.numpy_counting import (
     offsets_of,
 )
 
-if TYPE_CHECKING:
-    from deadheat.scoring import Matrix
-
 
 class JudgedDocuments(NamedTuple):
     """Documents of interest, sorted by query, score (high to low) and position."""
 
-    n_queries: int
     query: Ints
     """Per document: index of its query."""
     score: Scores
@@ -69,7 +65,7 @@ class JudgedDocuments(NamedTuple):
         """Sort documents given in any order."""
         order, offsets = counting.active.sort_documents(query, score, position, n_queries)
         columns = query[order], score[order], grade[order], position[order]
-        return cls(n_queries, *columns, offsets, unretrieved)
+        return cls(*columns, offsets, unretrieved)
 
 
 ARRAYS = {
@@ -219,20 +215,16 @@ class TieGroups:
     def take(self, queries: Ints) -> TieGroups:
         """Return the groups of these queries, in this order."""
 
-        def number(chosen: Ints, n: int) -> Ints:
-            """Return, for each number below `n`, its index in `chosen`; −1 if it is not in it."""
-            places = np.full(n, -1)
-            places[chosen] = np.arange(len(chosen))
-            return places
-
         def keep(places: Ints) -> Ints:
             """Return the indices of the entries that are not −1, sorted by entry."""
-            index = np.flatnonzero(places >= 0)
-            return index[np.argsort(places[index], kind="stable")]
+            order = np.argsort(places, kind="stable")
+            return order[np.count_nonzero(places < 0) :]
 
-        place = number(queries, self.n_queries)
+        place = np.full(self.n_queries, -1)
+        place[queries] = np.arange(len(queries))
         groups = keep(place[self.query])
-        group_place = number(groups, len(self.size))
+        group_place = np.full(len(self.size), -1)
+        group_place[groups] = np.arange(len(groups))
         kept = {
             "groups": groups,
             "documents": keep(group_place[self.group]),
@@ -264,12 +256,6 @@ class TieGroups:
         """Per document: its rank when every group lists its highest grades first."""
         offset = self.above + 1 - self.first_document
         return offset[self.group] + np.arange(len(self.group))
-
-    @property
-    def worst_rank(self) -> Ints:
-        """Per document: its rank when every group lists its highest grades last."""
-        offset = self.above + self.size + self.first_document
-        return offset[self.group] - np.arange(len(self.group))
 
     @cached_property
     def deepest(self) -> int:
@@ -322,11 +308,29 @@ def rule_order(rule: str, run: Run) -> RuleOrder:
 
 
 def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> TieGroups:
-    """Build the tie groups of `lists`, with ranks under the tie rule of the settings.
+    """Build the tie groups of `lists`, with ranks under the tie rule of the settings."""
+    documents, counts, rank, scores = rank_documents(lists, settings or EvalSettings())
+    retrieved = lists.bounds[1] - lists.bounds[0]
+    if lists.n_tied_beyond_cut is not None:
+        retrieved += lists.n_tied_beyond_cut
+    return TieGroups.from_counts(
+        documents,
+        counts,
+        retrieved,
+        rank=rank,
+        end=_find_ends(documents, counts, retrieved, scores, lists),
+        top_grade=lists.max_grade,
+    )
+
+
+def rank_documents(
+    lists: JudgedLists, settings: EvalSettings
+) -> tuple[JudgedDocuments, Counts, Ints, Scores]:
+    """Count the candidates of the documents of interest, and rank these under the tie rule.
 
     With a tolerance, near scores are tied. The ranks of the oblivious value ignore the tolerance.
+    Returns the documents, their counts, their ranks, and the scores that decide which tie.
     """
-    settings = settings or EvalSettings()
     order = rule_order(settings.tie_break, lists.run)
     documents, rows, counts = _count(lists, order.scores)
     if order.key is not None:
@@ -339,17 +343,7 @@ def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> Ti
         ranked_rows = rows
         documents, rows, counts = _count(lists, scores)
         rank = _reorder(rank, ranked_rows, rows)
-    retrieved = lists.bounds[1] - lists.bounds[0]
-    if lists.n_tied_beyond_cut is not None:
-        retrieved += lists.n_tied_beyond_cut
-    return TieGroups.from_counts(
-        documents,
-        counts,
-        retrieved,
-        rank=rank,
-        end=_find_ends(documents, counts, retrieved, scores, lists),
-        top_grade=lists.max_grade,
-    )
+    return documents, counts, rank, scores
 
 
 class Counted(NamedTuple):
@@ -395,59 +389,6 @@ def _count(lists: JudgedLists, scores: Scores) -> tuple[JudgedDocuments, Ints, C
         tied = documents.score == last[documents.query]
         counts[1, tied] += beyond[documents.query[tied]]
     return documents, rows, counts
-
-
-def count_lists(
-    scores: Scores, bounds: Bounds, offsets: Ints, values: Scores, rows: Ints
-) -> Counts:
-    """Count the candidates of lists; see `numpy_counting.count_candidates`.
-
-    `scores` and `values` may be of different float types.
-    """
-    if scores.dtype != values.dtype:
-        with np.errstate(
-            over="ignore"
-        ):  # values too large for the type differ, and are compared as float64
-            narrow = values.astype(scores.dtype)
-        if np.array_equal(narrow, values):
-            values = narrow
-        else:
-            scores, values = scores.astype(np.float64), values.astype(np.float64)
-    flat, values = np.ascontiguousarray(scores), np.ascontiguousarray(values)
-    if flat.dtype.itemsize == 2:
-        flat, values = flat.view(np.int16), values.view(np.int16)
-    counts: Counts = counting.active.count_candidates(flat, *bounds, offsets, values, rows)
-    return counts
-
-
-def count_columns(
-    scores: Matrix,
-    rows: Ints,
-    offsets: Ints,
-    values: Scores,
-    column: Ints,
-) -> Counts:
-    """Count the candidates above, equal to and tied before each document of interest.
-
-    Parameters
-    ----------
-    scores
-        ``[rows, n]``, an array or a tensor on any device, without NaN.
-    rows
-        Per query: the row of its scores; any row for a query without documents.
-    offsets, values
-        As for `numpy_counting.count_candidates`.
-    column
-        Per document: equal scores in columns before this one are counted as before the document.
-    """
-    if counting.is_on_device(scores):
-        return counting.count_tensor(scores[rows], offsets, values, column)
-    n = scores.shape[1]
-    starts = np.maximum(rows, 0) * n
-    before = column + starts.repeat(np.diff(offsets))
-    return count_lists(
-        counting.flatten_scores(scores), (starts, starts + n), offsets, values, before
-    )
 
 
 def _reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:

@@ -117,8 +117,8 @@ def merge_near(
     Neighbours in the sorted list are in one group if they are at most `tolerance` apart (in
     float64). A chain of such neighbours is one group, whatever the distance of its ends. So any
     two documents within the tolerance are tied, and the order of the documents does not matter.
-    NaN is its own group below every score, including −inf. If float64 cannot hold the numbers,
-    `scores` has only their order; the numbers are in `exact` and are compared exactly.
+    If float64 cannot hold the numbers, `scores` has only their order; the numbers are in `exact`
+    and are compared exactly.
 
     >>> merge_near(np.array([0.9, 0.5, 0.89, 0.88]), (np.array([0]), np.array([4])), 0.0101)
     array([1., 0., 1., 1.])
@@ -127,14 +127,13 @@ def merge_near(
     for start, stop in zip(*bounds, strict=True):
         list_ = scores[start:stop].astype(np.float64)
         order = np.argsort(list_, kind="stable")
-        order = np.roll(order, int(np.isnan(list_).sum()))  # NumPy sorts NaN last
         lower, upper = list_[order][:-1], list_[order][1:]
         with np.errstate(invalid="ignore"):  # inf − inf
             near = upper - lower <= tolerance
         if exact is not None:
             numbers = exact[start:stop][order].tolist()
             near = np.array([_are_near(*pair, tolerance) for pair in pairwise(numbers)], np.bool_)
-        apart = ~(near | (upper == lower) | np.isnan(upper))
+        apart = ~(near | (upper == lower))
         merged[start:stop][order[1:]] = np.cumsum(apart)
     return merged
 
@@ -274,17 +273,6 @@ _SWAPPED = (
 )
 
 
-def list_judged(
-    judgements: Judgements, run: Run, *, queries: str, with_judged: bool
-) -> tuple[JudgedLists, list[Remark]]:
-    """Find the judged documents like `match_lists`; raise `InputError` if there are none.
-
-    Returns the lists, and remarks about the match of judgements and run.
-    """
-    lists, report = match_lists(judgements, run, queries=queries, with_judged=with_judged)
-    return lists, report.check(judgements, run.source)
-
-
 def list_shared(
     judgements: Judgements,
     source: str,
@@ -296,15 +284,26 @@ def list_shared(
 ) -> tuple[JudgedLists, Ints, list[Remark]]:
     """Find the judged documents in lists that all have the same documents in the same order.
 
-    The lists have no scores. Returns the lists, per query its index in `query_ids` or −1, and
-    remarks.
+    The lists have no scores. Returns the lists, per query its index in `query_ids`, and remarks.
+    Queries that are missing from `query_ids` are numbered after them.
     """
     offsets = np.arange(len(query_ids) + 1, dtype=np.int64) * len(doc_ids)
     documents = SharedDocuments(id_column(doc_ids))
     run = Run(source, query_ids, offsets, np.empty(0), documents, complete=True)
-    lists, remarks = list_judged(judgements, run, queries=queries, with_judged=with_judged)
-    index = np.array([run.query_index.get(query, -1) for query in lists.query_ids], np.int64)
-    return lists, index, remarks
+    lists, report = match_lists(judgements, run, queries=queries, with_judged=with_judged)
+    index, _ = find_lists(run, lists.query_ids)
+    missing = index < 0
+    index[missing] = len(query_ids) + np.arange(np.count_nonzero(missing))
+    return lists, index, report.check(judgements, source)
+
+
+def find_lists(run: Run, query_ids: Sequence[str]) -> tuple[Ints, Bounds]:
+    """Return the index of each query in a run, −1 if it is missing, and the bounds of its list."""
+    index = run.query_index
+    place = np.array([index.get(query, -1) for query in query_ids], np.int64)
+    is_listed = place >= 0
+    starts = np.where(is_listed, run.offsets[:-1][place], 0)
+    return place, (starts, np.where(is_listed, run.offsets[1:][place], 0))
 
 
 def match_lists(
@@ -325,11 +324,9 @@ def match_lists(
         The lists of the queries that count, an empty list for a query that is not in the run; and
         the match of judgements and run.
     """
-    index, grades, query_ids = run.query_index, judgements.grades, judgements.query_ids
-    place = np.array([index.get(query, -1) for query in query_ids], np.int64)
-    is_listed = place >= 0
-    starts = np.where(is_listed, run.offsets[:-1][place], 0)
-    stops = np.where(is_listed, run.offsets[1:][place], 0)
+    grades, query_ids = judgements.grades, judgements.query_ids
+    place, bounds = find_lists(run, query_ids)
+    is_listed, starts = place >= 0, bounds[0]
     beyond = run.n_tied_beyond_cut
     rows = np.arange(len(grades)) if with_judged else (grades > 0).nonzero()[0]
     query, grade = judgements.query[rows], grades[rows]
@@ -339,17 +336,17 @@ def match_lists(
     row[sought] = run.documents.find(place[query[sought]], sought_ids)
     found = row >= 0
     lists = JudgedLists(
-        query_ids,
-        run,
-        (starts, stops),
-        query[found],
-        (row - starts[query])[found],
-        grade[found],
-        (query[~found], grade[~found]),
-        run.complete,
-        judgements.max_grade,
-        None if beyond is None else np.where(is_listed, beyond[place], 0),
-        judgements.numbered,
+        query_ids=query_ids,
+        run=run,
+        bounds=bounds,
+        query=query[found],
+        position=(row - starts[query])[found],
+        grade=grade[found],
+        unretrieved=(query[~found], grade[~found]),
+        complete=run.complete,
+        max_grade=judgements.max_grade,
+        n_tied_beyond_cut=None if beyond is None else np.where(is_listed, beyond[place], 0),
+        numbered=judgements.numbered,
     )
     below, n_judged = grades < 0, int(np.count_nonzero(is_listed))
     counted = {"judged": judgements.has_relevant, "intersection": is_listed}.get(queries)
@@ -400,9 +397,13 @@ def list_labelled(
         Whether the queries were given as whole numbers.
     """
     starts, stops, n_queries = run.offsets[:-1], run.offsets[1:], len(run.query_ids)
-    rows = np.arange(len(grades)) if with_judged else find_nonzero(grades)
+    if with_judged:
+        rows = np.arange(len(grades))
+    else:
+        rows = (grades if grades.dtype == bool else grades != 0).nonzero()[0]
     grade = grades[rows].astype(np.float64)
-    query = _find_queries(run.offsets, rows)
+    first = rows.searchsorted(run.offsets)
+    query = np.arange(n_queries).repeat(first[1:] - first[:-1])
     remarks: list[Remark] = []
     if look_like_grades(run.scores) and has_fractions(grades):
         remarks.append(warning(_SWAPPED))
@@ -420,13 +421,13 @@ def list_labelled(
         unlisted = unlisted_relevant(n_relevant, known)
         known, absent = known + unlisted, np.arange(n_queries).repeat(unlisted)
     lists = JudgedLists(
-        run.query_ids,
-        run,
-        (starts, stops),
-        query,
-        rows - starts[query],
-        grade,
-        (absent, np.ones(len(absent))),
+        query_ids=run.query_ids,
+        run=run,
+        bounds=(starts, stops),
+        query=query,
+        position=rows - starts[query],
+        grade=grade,
+        unretrieved=(absent, np.ones(len(absent))),
         complete=not len(absent),
         numbered=numbered,
     )
@@ -436,32 +437,6 @@ def list_labelled(
         remarks.append(note(_LEFT_OUT, queries=left_out))
         lists = lists.keep(known > 0)
     return lists, remarks
-
-
-def find_nonzero(labels: NDArray[np.generic]) -> Ints:
-    """Return the indices of the labels that are not 0; fast if they are few.
-
-    >>> find_nonzero(np.array([0, 0, 1, 0, 0, 0, 0, 2], np.int8))
-    array([2, 7])
-    """
-    if labels.itemsize == 1 and len(labels) % 8 == 0 and labels.flags.c_contiguous:
-        # Compares eight labels of one byte at a time.
-        eights = labels.view(np.uint64)
-        some = (eights != 0).nonzero()[0]
-        if len(some) < len(eights) // 8:
-            found = (eights[some].view(labels.dtype) != 0).nonzero()[0]
-            return np.asarray(some[found >> 3] * 8 + (found & 7))
-    return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
-
-
-def _find_queries(offsets: Ints, rows: Ints) -> Ints:
-    """Return, per row, the index of its list."""
-    if len(offsets) == 2:
-        return np.zeros(len(rows), np.int64)
-    length = offsets[1]
-    if length and (offsets[1:] - offsets[:-1] == length).all():
-        return np.asarray(rows // length)  # faster than a search
-    return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 
 def look_like_grades(numbers: NDArray[Any]) -> bool:

@@ -72,10 +72,13 @@ def count_candidates(
         right = np.searchsorted(ascending, values[own], "right")
         above[own] = len(list_) - right
         equal[own] = right - left
-        # A stable sort leaves the indices of equal scores ascending.
-        row = rows[own] - starts[q]
-        for i, (low, high) in enumerate(zip(left, right, strict=True), start=int(offsets[q])):
-            before[i] = np.searchsorted(order[low:high], row[i - offsets[q]], "left")
+        # A stable sort leaves the indices of equal scores ascending: find the row among them.
+        value = is_group_start(ascending).cumsum()
+        sorted_pairs = value * (len(list_) + 1) + order
+        row = np.clip(rows[own] - starts[q], 0, len(list_))
+        pair = np.append(value, 0)[left] * (len(list_) + 1) + row
+        found = np.searchsorted(sorted_pairs, pair, "left")
+        before[own] = np.where(left < right, found - left, 0)
     return counts
 
 

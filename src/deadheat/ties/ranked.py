@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat._internal.lazy import pl
 from deadheat.formats import Judgements, Run
 from deadheat.settings import EvalSettings
-from deadheat.ties.groups import RuleOrder, rule_order
-from deadheat.ties.lists import list_judged, merge_near, prepare_scores
-from deadheat.ties.numpy_counting import Floats, Ints, Scores
+from deadheat.ties.groups import rank_documents, rule_order
+from deadheat.ties.lists import JudgedLists, find_lists, match_lists, prepare_scores
+from deadheat.ties.numpy_counting import Floats, Ints, Scores, offsets_of
 
 
 @dataclass(frozen=True)
@@ -66,68 +65,57 @@ def rank_lists(
     """
     settings = settings or EvalSettings()
     ranked, _ = prepare_scores(run, settings)
-    lists, _ = list_judged(judgements, ranked, queries="all", with_judged=True)
-    order = rule_order(settings.tie_break, ranked)
-    merged = ranked.scores
-    if settings.tie_tolerance > 0:
-        bounds = run.offsets[:-1], run.offsets[1:]
-        merged = merge_near(merged, bounds, settings.tie_tolerance, ranked.exact)
-    grade = np.full(len(run.scores), np.nan)
-    grade[lists.bounds[0][lists.query] + lists.position] = lists.grade
-    lacking = lists.unretrieved[0][lists.unretrieved[1] > 0]
-    lost = np.bincount(lacking, minlength=len(lists.query_ids)).tolist()
-    n_missing = dict(zip(lists.query_ids, lost, strict=True))
+    judged, _ = match_lists(judgements, ranked, queries="all", with_judged=True)
+    grades = np.full(len(run.scores), np.nan)
+    grades[judged.bounds[0][judged.query] + judged.position] = judged.grade
+    lacking = judged.unretrieved[0][judged.unretrieved[1] > 0]
+    lost = np.bincount(lacking, minlength=len(judged.query_ids)).tolist()
+    n_missing = dict(zip(judged.query_ids, lost, strict=True))
 
-    counts = np.zeros((5, len(query_ids)), np.int64)
-    parts = [np.zeros((3, 0), np.int64)]
-    for i, query in enumerate(query_ids):
-        counts[4, i] = n_missing.get(query, 0)
-        q = run.query_index.get(query)
-        if q is None:
-            continue
-        start, stop = int(run.offsets[q]), int(run.offsets[q + 1])
-        own = list_order(order, start, stop, top)[:top]
-        ascending = np.sort(merged[start:stop])
-        first, end = (np.searchsorted(ascending, merged[own], side) for side in ("left", "right"))
-        parts.append(np.stack((own, len(ascending) - end, end - first)))
-        counts[:2, i] = len(own), len(ascending)
-        if len(own):
-            tied = start + np.flatnonzero(merged[start:stop] == merged[own[-1]])
-            hidden = np.setdiff1d(tied, own)
-            counts[2:4, i] = len(hidden), (grade[hidden] > 0).sum()
-    rows, above, size = np.concatenate(parts, axis=1)
-    scores = np.where(np.isnan(run.rounded[rows]), np.nan, ranked.rounded[rows])
-    doc_ids = run.documents.ids(rows).to_list()
-    shown, retrieved, rest, rest_relevant, missing = counts
-    return RankedLists(
-        shown, retrieved, rest, rest_relevant, missing, doc_ids, scores, above, size, grade[rows]
+    # Rank and count as the evaluation does: documents that may be shown, and judged ones.
+    _, (starts, stops) = find_lists(run, query_ids)
+    retrieved = stops - starts
+    shown = retrieved if top is None else np.minimum(retrieved, top)
+    scores = rule_order(settings.tie_break, ranked).scores
+    wanted = ~np.isnan(grades)
+    for start, stop, n in zip(starts, stops, shown, strict=True):
+        if n:
+            own = scores[start:stop]
+            wanted[start:stop] |= own >= np.partition(own, -n)[-n]
+    query = np.arange(len(query_ids)).repeat(retrieved)
+    position = np.arange(len(query)) - offsets_of(query, len(query_ids))[query]
+    taken = wanted[starts[query] + position]
+    lists = JudgedLists(
+        query_ids=list(query_ids),
+        run=ranked,
+        bounds=(starts, stops),
+        query=query[taken],
+        position=position[taken],
+        grade=np.ones(np.count_nonzero(taken)),
+        unretrieved=(np.empty(0, np.int64), np.empty(0)),
     )
+    documents, counts, rank, _ = rank_documents(lists, settings)
+    query, (above, size, _) = documents.query, counts
+    rows = starts[query] + documents.position
 
-
-def list_order(order: RuleOrder, start: int, stop: int, top: int | None = None) -> Ints:
-    """Return rows ``start … stop − 1``, the list of one query, in the order of the rule.
-
-    Parameters
-    ----------
-    top
-        Return only this many rows, and the rows that the rule ties with the last one.
-
-    Examples
-    --------
-    >>> ids = pl.Series(["a", "b", "c"])
-    >>> by_id = RuleOrder(np.array([0.5, 0.5, 0.75]), ids.gather, descending=True)
-    >>> list_order(by_id, 0, 3)
-    array([2, 1, 0])
-    """
-    own = order.scores[start:stop]
-    rows = np.argsort(-own, kind="stable")
-    if top is not None and top < len(rows):
-        rows = rows[: int((own >= own[rows[top - 1]]).sum())] if top else rows[:0]
-    if order.key is not None and len(rows):
-        frame = pl.DataFrame({"score": own[rows], "key": order.key(start + rows)})
-        by_rule = frame.select(
-            pl.arg_sort_by("score", "key", descending=[True, order.descending], maintain_order=True)
-        )
-        rows = rows[by_rule.to_series().to_numpy()]
-    in_order: Ints = start + rows
-    return in_order
+    is_shown, is_last = rank <= shown[query], rank == shown[query]
+    last_above, last_size = np.full(len(query_ids), -1), np.zeros(len(query_ids), np.int64)
+    last_above[query[is_last]] = above[is_last]
+    last_size[query[is_last]] = size[is_last]
+    in_last = above == last_above[query]
+    hidden_relevant = in_last & ~is_shown & (grades[rows] > 0)
+    order = np.lexsort((rank, query))
+    order = order[is_shown[order]]
+    listed = rows[order]
+    return RankedLists(
+        shown=shown,
+        retrieved=retrieved,
+        rest=last_size - np.bincount(query[in_last & is_shown], minlength=len(query_ids)),
+        rest_relevant=np.bincount(query[hidden_relevant], minlength=len(query_ids)),
+        missing=np.array([n_missing.get(query_id, 0) for query_id in query_ids]),
+        doc_ids=run.documents.ids(listed).to_list(),
+        scores=np.where(np.isnan(run.rounded[listed]), np.nan, ranked.rounded[listed]),
+        above=above[order],
+        size=size[order],
+        grades=grades[listed],
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import check_number, exact_floats
+from deadheat._internal.numbers import check_number
 from deadheat.errors import InputError
 from deadheat.formats import read_whole_numbers
 from deadheat.ties.checks import (
@@ -21,7 +21,8 @@ from deadheat.ties.checks import (
     read_query_indices,
 )
 from deadheat.ties.counter import read_piece
-from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups, count_lists
+from deadheat.ties.counting import count_lists, to_floats
+from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -315,12 +316,12 @@ def _find_best(scores: Matrix, least: Floats | None, k: int) -> Found:
             scores = scores.float()  # torch may not compare these types
         lowest = None if least is None else scores.new_tensor(least)
         found = _is_among_best(scores, lowest, k).nonzero(as_tuple=True)
-        score = exact_floats(scores[found], by_place=False)
+        score = to_floats(scores[found])
         return found[0].cpu().numpy(), found[1].cpu().numpy(), score
     blocks = []
     step = max(1, BLOCK // scores.shape[1])
     for first in range(0, len(scores), step):
-        block = exact_floats(scores[first : first + step], by_place=False)
+        block = to_floats(scores[first : first + step])
         # These are scores of the same type, so the cast is exact.
         floor = None if least is None else least[first : first + step].astype(block.dtype)
         query, column = _is_among_best(block, floor, k).nonzero()

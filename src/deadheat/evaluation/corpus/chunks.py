@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
 
@@ -45,20 +45,17 @@ class Chunk:
     name: str = ""
     """Name for messages."""
 
-    def __len__(self) -> int:
-        return len(self.positions)
-
     def take(self, own: slice | Ints) -> Chunk:
         """Return some documents, with a copy of their embeddings, one row per document."""
         vectors = self.embeddings[own if self.rows is None else self.rows[own]]
-        return Chunk(
-            self.ids[own] if isinstance(own, slice) else [self.ids[i] for i in own.tolist()],
-            np.array(vectors, order="C")
+        return replace(
+            self,
+            ids=self.ids[own] if isinstance(own, slice) else [self.ids[i] for i in own.tolist()],
+            embeddings=np.array(vectors, order="C")
             if isinstance(vectors, np.ndarray)
             else vectors.clone().contiguous(),
-            self.positions[own],
-            has_positions=self.has_positions,
-            name=self.name,
+            positions=self.positions[own],
+            rows=None,
         )
 
 
@@ -74,25 +71,25 @@ class Shard:
     """Number of documents before it; set after the first pass."""
     documents: int | None = None
     """Number of documents in the first pass; later passes must find the same number."""
-
-    def start_pass(self) -> Iterable[object]:
-        """Return the chunks as the caller gives them, unchecked."""
-        chunks = self.open()
-        if not isinstance(chunks, Iterable):
-            raise InputError(
-                f"{self.name}: a function must return an iterator of chunks, not a "
-                f"{type(chunks).__name__}"
-            )
-        return chunks
+    stage: int | None = None
+    """1 or 2: which of the two embeddings of each document to read; None if there is one."""
 
     def read(self, products: Products) -> Iterator[Chunk]:
         """Yield the checked chunks. The next chunk may overwrite the memory of the previous one."""
         start, number = self.start, -1
         try:
-            for given in self.start_pass():  # enumerate would keep a reference to the chunk
+            chunks = self.open()
+            if not isinstance(chunks, Iterable):
+                raise InputError(
+                    f"{self.name}: a function must return an iterator of chunks, not a "
+                    f"{type(chunks).__name__}"
+                )
+            for given in chunks:  # enumerate would keep a reference to the chunk
                 number += 1
                 name = f"chunk {number} of {self.name}"
                 try:
+                    if self.stage is not None:
+                        given = _select_stage(given, self.stage)
                     chunk = _read_chunk(given, start, products, name)
                 except InputError as error:
                     raise InputError(f"{name}: {error}") from None
@@ -107,11 +104,6 @@ class Shard:
                 f"{self.name} had {self.documents:,} documents in the first pass and "
                 f"{start - self.start:,} in a later one: chunks must be the same in every pass"
             )
-
-
-def read_shards(products: Products, shards: Iterable[Shard]) -> Iterator[Chunk]:
-    """Yield the checked chunks of shards, one shard after the other."""
-    return chain.from_iterable(shard.read(products) for shard in shards)
 
 
 def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
@@ -135,6 +127,13 @@ def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
             "per shard"
         )
     return [Shard(chunks.__iter__)]
+
+
+def _select_stage(given: object, stage: int) -> tuple[object, object]:
+    """Return the ids and one of the embeddings of a chunk for two stages."""
+    if not isinstance(given, (tuple, list)) or len(given) != 3:
+        raise InputError("a chunk must be (document_ids, first_embeddings, second_embeddings)")
+    return given[0], given[stage]
 
 
 def _read_chunk(given: object, start: int, products: Products, name: str) -> Chunk:
@@ -220,20 +219,19 @@ def _join_parts(parts: Sequence[Chunk]) -> Chunk:
 
 
 def map_blocks(
-    products: Products, chunks: Iterable[Chunk], documents: int, work: Callable[[Chunk], R]
+    products: Products, chunks: Iterable[Chunk], work: Callable[[Chunk], R]
 ) -> Iterator[R]:
-    """Process chunks as blocks in threads, one thread per product; yield the results in order.
+    """Process chunks as blocks in threads, one product per thread; yield the results in order.
 
-    `documents` is the number of documents of all chunks. The calling thread cuts the blocks; if it
-    is enough, it also processes them.
+    The calling thread cuts the blocks.
     """
-    blocks = cut_blocks(products, chunks)
     with single_thread_blas(products.queries) as (threads, begin):
-        threads = min(threads, -(-documents // block_length(products.n_queries)))
-        if threads <= 1 and isinstance(products.queries, np.ndarray):
-            yield from map(work, blocks)
-        else:
-            yield from share_work(work, blocks, max(1, threads), begin)
+        yield from share_work(work, cut_blocks(products, chunks), threads, begin)
+
+
+def score_blocks(products: Products, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Matrix]]:
+    """Score every query with all documents in threads; yield the blocks with their scores."""
+    return map_blocks(products, chunks, lambda block: (block, score_block(products, block)))
 
 
 def score_block(products: Products, block: Chunk) -> Matrix:

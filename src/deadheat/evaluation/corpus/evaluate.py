@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from itertools import chain
+from typing import Literal
 
 import numpy as np
 
@@ -26,10 +25,10 @@ from deadheat.evaluation.corpus.chunks import (
     block_length,
     map_blocks,
     open_shards,
-    read_shards,
     score_block,
+    score_blocks,
 )
-from deadheat.evaluation.corpus.scan import RunTask, Scan, scan_corpus
+from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, QrelsLike, query_names, read_qrels
@@ -49,7 +48,6 @@ from deadheat.ties import (
     to_floats,
 )
 
-T = TypeVar("T")
 BlockCallback = Callable[[Chunk, Matrix], object]
 """Called in any thread with the documents of a block, in the order of positions, and their scores.
 
@@ -75,7 +73,7 @@ def evaluate_corpus(
 
     It uses every document, not only the top k, so all views are exact. The memory does not depend
     on the size of the corpus: one chunk of embeddings and, per thread, two blocks of embeddings
-    and one block of scores.
+    and of scores.
 
     Parameters
     ----------
@@ -147,7 +145,6 @@ def evaluate_corpus(
     (0.6111, 0.3333333333333333, 1.0, 0.3333333333333333)
     """
     check_fork()
-    qrels, query_embeddings, chunks = judgements_first(qrels, query_embeddings, chunks)
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
         ids, embeddings = query_embeddings
@@ -157,26 +154,18 @@ def evaluate_corpus(
     if regime not in ("native", "hps"):
         raise InputError(f"unknown regime {regime!r} of embeddings; choose native or hps")
     products = Products.of(embeddings, similarity, regime)
-    if engine is not None and not hasattr(engine, "pool"):
+    engine = engine or LocalEngine()
+    if not hasattr(engine, "pool"):
         raise InputError(
             "engine must be an engine such as deadheat.engines.cluster.RayCluster(), not "
             f"{engine!r:.40}"
         )
-    shards = open_shards(chunks, is_local=engine is None or isinstance(engine, LocalEngine))
+    shards = open_shards(chunks, is_local=isinstance(engine, LocalEngine))
     corpus = Corpus(products, query_names(ids, products.n_queries), shards, engine)
     result, _ = evaluate_shards(
         corpus, judgements, parsed, settings, exact_ties=exact_ties, progress=progress
     )
     return result
-
-
-def judgements_first(qrels: Any, query_embeddings: Any, chunks: Any) -> tuple[Any, Any, Any]:
-    """Return the arguments of a public function; those in the deprecated order are reordered."""
-    if not (isinstance(qrels, tuple) and hasattr(qrels[-1], "shape")):
-        return qrels, query_embeddings, chunks
-    text = "the order (query_embeddings, chunks, qrels) is deprecated; give the judgements first"
-    warnings.warn(text, DeprecationWarning, stacklevel=4)
-    return chunks, qrels, query_embeddings
 
 
 @dataclass(frozen=True)
@@ -186,8 +175,11 @@ class Corpus:
     products: Products
     query_ids: list[str]
     shards: Sequence[Shard]
-    engine: Engine | None = None
-    """None counts in this process."""
+    engine: Engine = field(default_factory=LocalEngine)
+
+    def read(self) -> Iterator[Chunk]:
+        """Yield the checked chunks, one shard after the other."""
+        return chain.from_iterable(shard.read(self.products) for shard in self.shards)
 
 
 def evaluate_shards(
@@ -204,42 +196,40 @@ def evaluate_shards(
 
     `on_block` is not called if an engine counts.
     """
-    products = corpus.products
-    engine = None if isinstance(corpus.engine, LocalEngine) else corpus.engine
-    with ExitStack() as stack:
-        run_task: RunTask = partial(_run_here, products)
-        if engine is not None:
-            worker = partial(make_worker, products, digest_products(products))
-            run_task = stack.enter_context(engine.pool(worker)).results
-
+    products, settings = corpus.products, settings or EvalSettings()
+    is_local = isinstance(corpus.engine, LocalEngine)
+    digest = None if is_local else digest_products(products)
+    with corpus.engine.pool(partial(make_worker, products, digest)) as pool:
         # Scan the ids, and keep the embeddings of the judged documents.
-        scan = scan_corpus(corpus.shards, judgements, run_task, progress)
+        scan = scan_corpus(corpus.shards, judgements, pool, progress)
 
         # Score the judged documents.
-        with_judged = any(measure.needs_judged for measure in measures)
-        settings = settings or EvalSettings()
-        lists, row, remarks = list_shared(
+        lists, index, remarks = list_shared(
             judgements,
             "corpus",
             corpus.query_ids,
             list(scan.position),
             queries=settings.queries,
-            with_judged=with_judged,
+            with_judged=any(measure.needs_judged for measure in measures),
         )
+        query = index[lists.query]
         position = np.array(list(scan.position.values()))[lists.position]
-        n_judged = sum(len(chunk.positions) for chunk in scan.judged)
-        score = score_pairs(products, scan.judged, n_judged, row[lists.query], position)
+        score = score_pairs(products, scan.judged, query, position)
+        lacking, grade = lists.unretrieved
+        retrieved = np.zeros(max(products.n_queries, int(index.max()) + 1), np.int64)
+        retrieved[: products.n_queries] = scan.documents
         documents = JudgedDocuments.sort(
-            len(row), lists.query, score, lists.grade, position, lists.unretrieved
+            len(retrieved), query, score, lists.grade, position, (index[lacking], grade)
         )
 
         # Count the blocks, and merge the counts.
         noise = products.noise * float(np.abs(score).max(initial=0))
-        task = CountTask(documents, row, noise, exact_ties, on_block)
-        if engine is None:  # the threads of this process share the blocks of all shards
-            parts = task.count_blocks(products, scan.shards)
+        task = CountTask(documents, noise, exact_ties, on_block)
+        if is_local:  # threads share the blocks of all shards
+            chunks = replace(corpus, shards=scan.shards).read()
+            parts = map_blocks(products, chunks, partial(task.count_block, products))
         else:
-            parts = (own for _, own in run_task(scan.shards, task))
+            parts = (counts for _, counts in pool.results(scan.shards, task))
         total = ShardCounts(np.zeros((3, len(score)), np.int64))
         for part in parts:
             total += part
@@ -258,7 +248,10 @@ def evaluate_shards(
         remarks.append(note(pattern, changed=total.changed))
     remarks += scan.remarks
 
-    groups = TieGroups.from_counts(documents, total.counts, np.where(row < 0, 0, scan.documents))
+    # Build the tie groups of the judged queries.
+    groups = TieGroups.from_counts(
+        documents, total.counts, retrieved, top_grade=lists.max_grade
+    ).take(index)
     sizes = [n for own in total.sizes for n in own.values()] if exact_ties else groups.size.tolist()
     provenance = Provenance(
         "corpus",
@@ -271,23 +264,15 @@ def evaluate_shards(
     return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
 
 
-def score_pairs(
-    products: Products, chunks: Iterable[Chunk], documents: int, row: Ints, position: Ints
-) -> Floats:
+def score_pairs(products: Products, chunks: Iterable[Chunk], query: Ints, position: Ints) -> Floats:
     """Score pairs of a query and a document, in blocks of the same shape as the whole corpus.
 
-    Per pair, `row` is the row of the query embeddings, and `position` the position of the document.
-    `chunks` has these documents; `documents` is their number.
+    `query` and `position` are the indices of each pair. `chunks` has its documents.
     """
     found = np.empty(len(position))
-
-    def look_up(block: Chunk) -> None:
+    for block, scores in score_blocks(products, chunks):
         column, inside = find_columns(block.positions, position)
-        scores = score_block(products, block)
-        found[inside] = to_floats(scores[row[inside], column[inside]])
-
-    for _ in map_blocks(products, chunks, documents, look_up):
-        pass
+        found[inside] = to_floats(scores[query[inside], column[inside]])
     return found
 
 
@@ -323,8 +308,6 @@ class CountTask:
 
     judged: JudgedDocuments
     """The judged documents, with their scores of the first pass."""
-    row: Ints
-    """Per query: its row of the query embeddings, −1 if it has none."""
     noise: float
     """Largest accepted difference from the score of the first pass, which is then used."""
     exact_ties: bool
@@ -335,22 +318,16 @@ class CountTask:
     def __call__(self, products: Products, shard: Shard) -> ShardCounts:
         """Count the documents of a shard."""
         total = ShardCounts(np.zeros((3, len(self.judged.query)), np.int64))
-        for part in self.count_blocks(products, [shard]):
+        for part in map_blocks(products, shard.read(products), partial(self.count_block, products)):
             total += part
         return total
-
-    def count_blocks(self, products: Products, shards: Sequence[Shard]) -> Iterator[ShardCounts]:
-        """Count the documents of shards in threads, and yield the counts of each block."""
-        documents = sum(shard.documents or 0 for shard in shards)
-        chunks = read_shards(products, shards)
-        return map_blocks(products, chunks, documents, partial(self.count_block, products))
 
     def count_block(self, products: Products, block: Chunk) -> ShardCounts:
         """Count the documents of a block."""
         scores, own = score_block(products, block), self.judged
         column, inside = find_columns(block.positions, own.position)
         seen = inside.nonzero()[0]
-        places = self.row[own.query[seen]], column[seen]
+        places = own.query[seen], column[seen]
         found, first = to_floats(scores[places]), own.score[seen]
         far = (np.abs(found - first) > self.noise).nonzero()[0]
         if len(far):
@@ -369,26 +346,19 @@ class CountTask:
         sizes = [Counter(row.tolist()) for row in scores] if self.exact_ties else ()
         if self.on_block is not None:
             self.on_block(block, scores)
-        counts = count_columns(scores, self.row, own.offsets, own.score, column)
+        # Queries without an embedding come last, and have no document here.
+        counts = count_columns(scores, own.offsets[: len(scores) + 1], own.score, column)
         return ShardCounts(counts, len(block.positions), len(seen), changed, sizes)
 
 
-def _run_here(
-    products: Products, shards: Iterable[Shard], task: Callable[[Products, Shard], T]
-) -> Iterator[tuple[Shard, T]]:
-    """Yield each shard with the result of a task on it, one after the other."""
-    for shard in shards:
-        yield shard, task(products, shard)
-
-
 def make_worker(
-    products: Products, digest: str
+    products: Products, digest: str | None
 ) -> Callable[[Shard, Callable[[Products, Shard], object]], object]:
-    """Return a function that runs a task on a shard in a worker of an engine.
+    """Return a function that runs a task on a shard.
 
-    `digest` is the digest of the products of the driver process.
+    `digest` is the digest of the products of the driver process; None in this process itself.
     """
-    if digest_products(products) != digest:
+    if digest is not None and digest != digest_products(products):
         raise InputError(
             f"products on {platform.node()} differ in their last bits from those of the driver, "
             "probably because its processor is of another kind: the result would depend on which "
@@ -403,20 +373,3 @@ def digest_products(products: Products) -> str:
     with single_thread_blas(products.queries) as (_, begin):
         [scores] = share_work(products.multiply, [rows], 1, begin)
     return hashlib.sha256(np.ascontiguousarray(to_floats(scores)).tobytes()).hexdigest()
-
-
-def score_documents(
-    corpus: Corpus, documents: int, progress: Progress
-) -> Iterator[tuple[Chunk, Matrix]]:
-    """Score every document in threads of this process; yield the blocks with their scores.
-
-    `documents` is the number of documents, for `progress`.
-    """
-    products, done = corpus.products, 0
-    chunks = read_shards(products, corpus.shards)
-    for block, scores in map_blocks(
-        products, chunks, documents, lambda block: (block, score_block(products, block))
-    ):
-        yield block, scores
-        done += len(block.positions)
-        progress("counting", done, documents)

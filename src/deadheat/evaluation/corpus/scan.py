@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, warning
-from deadheat.engines import Progress
+from deadheat.engines import Pool, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, Shard
 from deadheat.formats import Judgements, id_column, text_id
@@ -21,8 +20,6 @@ from deadheat.ties import Ints
 
 Intervals = Ints
 """Intervals of whole numbers, ``[n, 2]``: start and stop (exclusive) of each."""
-RunTask = Callable[[Iterable[Shard], Callable[[Products, Shard], Any]], Iterator[tuple[Shard, Any]]]
-"""Runs a task on shards, here or in workers; yields each shard with its result in any order."""
 
 
 @dataclass
@@ -82,13 +79,13 @@ class Scan:
 def scan_corpus(
     shards: Sequence[Shard],
     judgements: Judgements,
-    run_task: RunTask,
+    pool: Pool,
     progress: Progress | None = None,
 ) -> Scan:
     """Read a corpus once: count documents, find the judged ones, raise an error for duplicates."""
     wanted = pl.Series(judgements.doc_ids, dtype=pl.String).unique().implode()
     found: dict[int, ShardScan] = {}
-    for shard, scan in run_task(shards, partial(scan_shard, wanted)):
+    for shard, scan in pool.results(shards, partial(scan_shard, wanted)):
         found[shard.number] = scan
         if progress is not None:
             progress("reading ids", len(found), len(shards))
@@ -99,7 +96,7 @@ def scan_corpus(
     if len(types) > 1:
         named = ", ".join(f"{dtype} ({where})" for dtype, where in sorted(types.items()))
         raise InputError(f"the documents are {named}: use one number type for all embeddings")
-    _check_ids(scans, shards, run_task)
+    _check_ids(scans, shards, pool)
 
     start, scanned, judged, places = 0, [], [], []
     for shard, scan in zip(shards, scans, strict=True):
@@ -136,19 +133,21 @@ def _read_ids(chunk: Chunk) -> pl.Series:
     return column
 
 
-def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], run_task: RunTask) -> None:
+def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) -> None:
     """Raise an error for a document that occurs more than once."""
     ranges = [own for scan in scans for own in scan.ranges]
     hashes = [own for scan in scans for own in scan.hashes]
-    if not hashes and _find_overlap(np.concatenate(ranges)) is None:
-        return
+    if not hashes:
+        first, stop = np.sort(np.concatenate(ranges), axis=0).T
+        if (first[1:] >= stop[:-1]).all():
+            return
     hashes += [pl.Series(np.arange(*own[0])).cast(pl.String).hash().to_numpy() for own in ranges]
     every = pl.Series(np.concatenate(hashes)).sort()
     repeated = every.filter(every == every.shift()).unique()
     if not len(repeated):
         return
     holders: dict[str, list[int]] = {}  # two ids may have the same hash, so compare the ids
-    for shard, ids in run_task(shards, partial(_find_ids, repeated)):
+    for shard, ids in pool.results(shards, partial(_find_ids, repeated)):
         for document in ids:
             holders.setdefault(document, []).append(shard.number)
     twice = [document for document, numbers in holders.items() if len(numbers) > 1]
@@ -171,12 +170,12 @@ def _find_ids(hashes: pl.Series, products: Products, shard: Shard) -> list[str]:
 
 def _check_places(places: Intervals, documents: int) -> list[Remark]:
     """Raise an error if two documents have the same position; warn of unused positions."""
-    twice = _find_overlap(places)
-    if twice is not None:
-        raise InputError(
-            f"two documents of the corpus have position {twice}: give each its own position"
-        )
     first, stop = np.sort(places, axis=0).T
+    twice = first[1:][first[1:] < stop[:-1]]
+    if len(twice):
+        raise InputError(
+            f"two documents of the corpus have position {twice[0]}: give each its own position"
+        )
     before = np.append(0, stop[:-1])
     gaps = before[first > before]
     if not len(gaps):
@@ -199,14 +198,3 @@ def _intervals(numbers: Ints) -> Intervals:
     is_end = np.append(np.diff(ascending) != 1, True)
     is_start = np.append(True, is_end[:-1])
     return np.stack((ascending[is_start], ascending[is_end] + 1), axis=1)
-
-
-def _find_overlap(intervals: Intervals) -> int | None:
-    """Return the lowest start of an interval inside another one; None if there is none.
-
-    >>> _find_overlap(np.array([[0, 5], [7, 9], [3, 6]]))
-    3
-    """
-    first, stop = intervals[np.argsort(intervals[:, 0])].T
-    inside = first[1:][first[1:] < stop[:-1]]
-    return int(inside[0]) if len(inside) else None

@@ -12,10 +12,10 @@ import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
-from deadheat.engines import Engine, Progress
+from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import evaluate_run
-from deadheat.evaluation.corpus import Corpus, evaluate_shards, open_shards, score_documents
+from deadheat.evaluation.corpus import Corpus, evaluate_shards, open_shards, score_blocks
 from deadheat.formats import id_column, read_qrels, read_run
 from deadheat.lab.datasets import RetrievalDataset
 from deadheat.lab.experiment.folder import CellFolder, Manifest
@@ -175,7 +175,7 @@ def _open_corpus(
     files = [path.absolute() for path in cell.part_files(parts["documents"])]
     is_shared = engine.ask(partial(Path.is_file, files[0]))
     shards = open_shards(list(_list_chunks(files, dataset)))
-    return Corpus(queries, list(dataset.queries), shards, engine if is_shared else None)
+    return Corpus(queries, list(dataset.queries), shards, engine if is_shared else LocalEngine())
 
 
 def _list_chunks(
@@ -210,12 +210,17 @@ def _score_corpus(
     if depth is None:
         rows = np.tile(np.arange(documents), (queries, 1))
         scores = np.empty((queries, documents), np.float32)
-        for block, own in score_documents(corpus, documents, progress):
-            scores[:, block.positions] = exact_floats(own)
     else:
         counter = TopCounter(queries, depth, judged=((), ()))
-        for block, own in score_documents(corpus, documents, progress):
+    done = 0
+    for block, own in score_blocks(corpus.products, corpus.read()):
+        if depth is None:
+            scores[:, block.positions] = exact_floats(own)
+        else:
             counter.update(own, positions=block.positions)
+        done += len(block.positions)
+        progress("counting", done, documents)
+    if depth is not None:
         rows, best = counter.top()
         scores = best.astype(np.float32)
     listed = id_column(list(dataset.corpus)).gather(rows.reshape(-1))
