@@ -16,7 +16,7 @@ from deadheat.formats.dicts import (
 )
 from deadheat.formats.embeddings import (
     StoredShard as StoredShard,
-    read_safetensors_header as read_safetensors_header,
+    open_safetensors as open_safetensors,
     stored_shards as stored_shards,
 )
 from deadheat.formats.files import (

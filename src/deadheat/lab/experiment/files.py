@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-import numpy as np
-
 from deadheat._internal.output import utf8, write_whole
 from deadheat.errors import InputError
-from deadheat.formats import read_safetensors_header
+from deadheat.formats import open_safetensors
 from deadheat.provenance import Record
 from deadheat.ties import Ints
 
@@ -173,9 +171,9 @@ class Parts:
     def indices(self) -> Iterator[tuple[Path, Ints]]:
         """Yield the file of each part and the indices of its inputs, without reading the rows."""
         for path in self._complete():
-            index = read_safetensors_header(path)[0]["index"]
-            count = (index.stop - index.start) // 8
-            yield path, np.fromfile(path, "<i8", count, offset=index.start)
+            with open_safetensors(path) as file:
+                index = file.get_tensor("index")
+            yield path, index
 
     def _complete(self) -> list[Path]:
         """Return the files of all parts in their order; refuse damaged and missing ones."""
