@@ -100,9 +100,7 @@ def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | Non
         found = compiled.scan(data, *bounds, len(fields), doc, score, *columns)
         if found is None:
             return None
-        rows, stretches, unsure = found
-        for row, start, length in unsure.tolist():
-            columns[-1][row] = float(data[start : start + length])
+        rows, stretches = found
         queries = [data[start : start + length].decode() for _, start, length in stretches.tolist()]
         lengths = np.diff(stretches[:, 0], append=rows)
         return queries, lengths, [column[:rows] for column in columns]
