@@ -281,7 +281,7 @@ def test_scores_beyond_float64_are_shown_rounded_and_not_diagnosed():
 # ids
 
 NO_IDS = [True, np.bool_(True), None, [1], ("a",), {"a": 1}, object(), math.nan, "", b"", b"\xff",
-          "\ud800", 10**5000]  # fmt: skip
+          "\ud800"]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", NO_IDS, ids=lambda v: type(v).__name__)
