@@ -38,8 +38,8 @@ from deadheat.formats.frames import (
     find_column as find_column,
     is_known as is_known,
     is_table as is_table,
-    judgements_from_table as judgements_from_table,
     needed_column as needed_column,
+    table_columns as table_columns,
     with_names as with_names,
 )
 from deadheat.formats.hits import HIT_SHAPES as HIT_SHAPES

@@ -20,8 +20,8 @@ from deadheat.formats import (
     column_ids,
     column_of,
     find_column,
-    judgements_from_table,
     needed_column,
+    table_columns,
 )
 from deadheat.lab.datasets.dataset import RetrievalDataset
 from deadheat.lab.datasets.sources import TableSource
@@ -72,7 +72,7 @@ def _read_current(source: TableSource, prefix: str, split: str | None) -> Retrie
         return f"{source.location}, {table}", frame
 
     location, frame = read(qrels)
-    judged = judgements_from_table(location, frame)
+    judged = table_columns(location, frame, "relevance").to_judgements(location)
     repeated = len(frame) - len(judged.grades)
     grades = list(zip(judged.doc_ids, judged.grades.tolist(), strict=True))
     bounds = zip(judged.query_ids, pairwise(judged.offsets.tolist()), strict=True)
