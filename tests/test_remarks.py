@@ -107,4 +107,3 @@ def test_words_of_many_runs_are_told_each_once():
     }
     text = "cut, felt by MAP; RBP(p=0.5, rel=2); MRR"
     assert lines(remarks, "warning") == [f"a, b: 1–2 lists {text}"]
-    assert [str(remark) for remark in added(remarks.values())] == [f"3 lists {text}"]

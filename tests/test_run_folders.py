@@ -333,7 +333,7 @@ def test_a_damaged_file_is_refused_by_name(damaged):
     path = folder / "part-00002.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     for said in refusals(folder):
-        assert f"{path}: cannot be read as Parquet: its end is missing" in said
+        assert f"{path}: cannot be read as Parquet: " in said
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):

@@ -98,8 +98,6 @@ def added(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
             before = values.get(name)
             if isinstance(before, int) and isinstance(value, int):
                 values[name] = before + value
-            elif f"{{{name}:each}}" in remark.pattern:
-                values[name] = _each([before or value, value])
             else:
                 values[name] = before or value
     return tuple(Remark(level, pattern, values) for (level, pattern), values in whole.items())

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +54,10 @@ class StoredShard:
     """Whether a file in the same folder has the ids of the documents."""
 
     def __call__(self) -> Iterator[tuple[Sequence[object], NDArray[Any] | Tensor]]:
-        """Yield ids and embeddings; only the current chunk is in memory."""
-        ids = _read_ids(self.path, self.documents, self.chunk) if self.has_ids else None
+        """Yield ids and embeddings; only the embeddings of the current chunk are in memory."""
+        ids: Sequence[object] = range(self.first, self.first + self.documents)
+        if self.has_ids:
+            ids = _read_ids(self.path, self.documents)
         shape = [self.documents, self.width]
         for start in range(0, self.documents, self.chunk):
             stop = min(start + self.chunk, self.documents)
@@ -69,31 +70,25 @@ class StoredShard:
                         f"had {shape} before: do not change files during an evaluation"
                     )
                 rows = stored[start:stop]
-            numbers = range(self.first + start, self.first + stop)
-            yield numbers if ids is None else next(ids), rows
+            yield ids[start:stop], rows
 
 
-def _read_ids(path: Path, documents: int, chunk: int) -> Iterator[list[str]]:
-    """Yield the ids chunk by chunk; raise an error unless there are as many as documents."""
+def _read_ids(path: Path, documents: int) -> list[str]:
+    """Return the ids of the documents in a file; raise an error unless there is one for each."""
     names = _ids_path(path)
-    with names.open(encoding="utf-8-sig", newline="\n") as file:
-        for start in range(0, documents, chunk):
-            n = min(chunk, documents - start)
-            try:
-                ids = [line.rstrip("\r\n") for line in islice(file, n)]
-                is_last = start + n == documents
-                fault = "fewer" if len(ids) < n else "more" if is_last and next(file, "") else ""
-            except UnicodeDecodeError as error:
-                raise InputError(f"{names}: the ids are not UTF-8 text ({error})") from None
-            if fault:
-                raise InputError(
-                    f"{names} has {fault} ids than the {documents:,} documents of {path.name}: "
-                    "write one id per line and document"
-                )
-            if not all(ids):
-                line = start + ids.index("") + 1
-                raise InputError(f"{names}, line {line}: the id of a document is empty")
-            yield ids
+    try:
+        text = names.read_text(encoding="utf-8-sig")  # every kind of line end becomes \n
+    except UnicodeDecodeError as error:
+        raise InputError(f"{names}: the ids are not UTF-8 text ({error})") from None
+    ids = text.removesuffix("\n").split("\n") if text else []
+    if len(ids) != documents:
+        raise InputError(
+            f"{names} has {len(ids):,} ids for the {documents:,} documents of {path.name}: write "
+            "one id per line and document"
+        )
+    if not all(ids):
+        raise InputError(f"{names}, line {ids.index('') + 1}: the id of a document is empty")
+    return ids
 
 
 def stored_shards(

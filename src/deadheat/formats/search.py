@@ -76,7 +76,7 @@ def search_results(
             raise InputError("{query: hits} has scores and queries: leave scores and query_ids out")
         ids, scores, query_ids = _split_hits(ids, is_oriented=larger_is_better is not None)
     larger_is_better = larger_is_better is not False
-    floats, exact, flat, offsets = flatten_rows(scores, ids=ids)
+    floats, exact, flat, offsets = flatten_rows(scores, "ids", ids)
     found = flat if isinstance(flat, np.ndarray) else np.fromiter(flat, object, len(flat))
     n_queries = len(offsets) - 1
     query = np.repeat(np.arange(n_queries), np.diff(offsets))

@@ -142,7 +142,7 @@ class ExperimentFolder:
                 ) from None
         try:
             for folder in (self.path, *filter(Path.is_dir, self.path.rglob("*"))):
-                remove_drafts(folder, age=0)
+                remove_drafts(folder)
             yield
         finally:
             lock.release()
