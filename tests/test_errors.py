@@ -150,7 +150,6 @@ def test_zstd_that_ends_at_a_line_break_is_not_taken_for_whole(tmp_path):
     [
         ("nowhere.run", ["nowhere.run", "no such file"]),
         (Path("nowhere.run"), ["nowhere.run", "no such file"]),
-        (".", ["folder, not a file"]),
         ("x" * 5000, ["cannot be read"]),
         ("a\0b", ["not a file name"]),
     ],
@@ -160,6 +159,11 @@ def test_paths_that_cannot_be_read(path, says):
         dh.read_run(path)
     with refused(*says):
         dh.read_qrels(path)
+
+
+def test_a_folder_of_judgements_cannot_be_read(tmp_path):
+    with refused(str(tmp_path), "cannot be read"):
+        dh.read_qrels(tmp_path)
 
 
 def test_closed_standard_input(monkeypatch):

@@ -80,20 +80,19 @@ def require(module: str, purpose: str) -> ModuleType:
 
 def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
     """Convert a polars frame to a pandas frame; pyarrow is not needed."""
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as error:
-        raise MissingPackageError("pandas", "pip install pandas", "to_pandas") from error
-    return pd.DataFrame(frame.to_dict(as_series=False))
+    pandas = require("pandas", "to_pandas")
+    converted: pd.DataFrame = pandas.DataFrame(frame.to_dict(as_series=False))
+    return converted
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs the packages of an extra of deadheat.
+    """Return the command that installs the packages of an extra of deadheat, or another package.
 
     The command names these packages, because the package index may have another package that is
     called deadheat.
     """
-    return f"pip install {shlex.join(map(str, _requirements(extra)))}"
+    needed = list(map(str, _requirements(extra))) or [extra]
+    return f"pip install {shlex.join(needed)}"
 
 
 def require_host(module: str, extra: str, purpose: str) -> ModuleType:

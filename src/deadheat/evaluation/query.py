@@ -10,12 +10,12 @@ from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import evaluate_run
 from deadheat.evaluation.result import Result
 from deadheat.formats import (
+    Columns,
     QrelsLike,
     RunLike,
     id_column,
     read_qrels,
     read_run,
-    run_from_columns,
 )
 from deadheat.measures import Measure, parse_measure
 from deadheat.settings import EvalSettings
@@ -65,13 +65,12 @@ def rank_query(
             raise InputError(f"{table.source}: there is no query {query!r}")
     number = run.query_index[query]
     rows = np.arange(*run.offsets[number : number + 2])
-    alone = run_from_columns(
-        run.source,
+    alone = Columns(
         id_column([query] * len(rows)),
         run.documents.ids(rows),
         (run.scores if run.exact is None else run.exact)[rows],
         None if run.ranks is None else run.ranks[rows],
-    )
+    ).to_run(run.source)
     if run.n_tied_beyond_cut is not None:
         alone = replace(alone, n_tied_beyond_cut=run.n_tied_beyond_cut[number : number + 1])
     result = evaluate_run(judgements, alone, [parsed], settings)

@@ -9,7 +9,7 @@ from deadheat.formats.arrays import (
     read_whole_numbers as read_whole_numbers,
     unlisted_relevant as unlisted_relevant,
 )
-from deadheat.formats.columns import run_from_columns as run_from_columns
+from deadheat.formats.columns import Columns as Columns
 from deadheat.formats.dicts import (
     judgements_from_dict as judgements_from_dict,
     run_from_dict as run_from_dict,

@@ -12,10 +12,14 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
-from types import ModuleType
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from deadheat.errors import InputError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    import zstandard as zstd
 
 LIMIT = "DEADHEAT_MAX_GIB"
 """The environment variable that limits how much is read from a compressed file or a pipe."""
@@ -45,7 +49,7 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
     """
     try:
         data = _read(source, file).removeprefix(BOM)
-    except (EOFError, lzma.LZMAError, zlib.error, _zstd().ZstdError) as error:
+    except (EOFError, lzma.LZMAError, zlib.error, zstd.ZstdError) as error:
         raise InputError(f"{source}: the compressed data is damaged ({error})") from None
     except MemoryError:
         raise InputError(f"{source}: it does not fit in memory") from None
@@ -120,20 +124,10 @@ def _frame_type(head: bytes) -> NewFrame | None:
     if head.startswith(b"\xfd7zXZ\0"):
         return partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=1 << 30)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
-        zstd = _zstd()
-        new: NewFrame = getattr(zstd.ZstdDecompressor(), "decompressobj", zstd.ZstdDecompressor)
+        whole: Any = zstd.ZstdDecompressor  # of zstandard: makes decompressors of one frame
+        new: NewFrame = getattr(whole(), "decompressobj", whole)
         return new
     return None
-
-
-def _zstd() -> ModuleType:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-
-        return zstd
-    import zstandard
-
-    return zstandard
 
 
 def _refuse_binary(source: str, beginning: bytes) -> None:

@@ -34,10 +34,6 @@ from deadheat.formats.types import Run
 
 COMPRESSED = (".gz", ".zst", ".xz")
 """File name endings of compressed files."""
-_OPEN_ERRORS: dict[type[OSError], str] = {
-    FileNotFoundError: "there is no such file",
-    IsADirectoryError: "this is a folder, not a file",
-}
 TABLES = ("parquet", "jsonl", "csv", "tsv")
 """The formats with named columns."""
 
@@ -134,11 +130,11 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
             return source, file
         with file:
             return source, content(source, file)
+    except FileNotFoundError:
+        hint = _suggest_file(Path(source))
+        raise InputError(f"{source:.200}: there is no such file{hint}") from None
     except OSError as error:
-        fault = _OPEN_ERRORS.get(type(error), f"cannot be read ({error.strerror})")
-        if isinstance(error, FileNotFoundError):
-            fault += _suggest_file(Path(source))
-        raise InputError(f"{source:.200}: {fault}") from None
+        raise InputError(f"{source:.200}: cannot be read ({error.strerror})") from None
     except InputError:
         raise
     except ValueError as error:

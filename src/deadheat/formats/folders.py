@@ -17,7 +17,7 @@ import numpy as np
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import frames
-from deadheat.formats.columns import Columns, run_from_columns
+from deadheat.formats.columns import Columns
 from deadheat.formats.parquet import scan_parquet
 from deadheat.formats.types import RepeatedDocumentError, Run
 
@@ -74,13 +74,12 @@ class RunFolder:
         files = [_read_file(path, wanted) for path in self.files]
         query, doc, numbers, ranks, _ = zip(*files, strict=True)
         try:
-            return run_from_columns(
-                self.source,
+            return Columns(
                 pl.concat(query),
                 pl.concat(doc),
                 np.concatenate(numbers),
                 None if any(own is None for own in ranks) else np.concatenate(ranks),
-            )
+            ).to_run(self.source)
         except RepeatedDocumentError as error:
             holding = [
                 path
