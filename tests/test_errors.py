@@ -95,7 +95,7 @@ QRELS_FILES = [
     ("fields", b"q 0 d1 1\nq d2 1\n", ["line 2", "expected 4", "found 3", "q d2 1"]),
     ("grade no number", b"q 0 d1 1\nq 0 d2 x\n", ["line 2", "relevance is not a number", "'x'"]),
     ("grade nan", b"q 0 d1 nan\n", ["'d1'", "'q'", "NaN"]),
-    ("grade inf", b"q 0 d1 inf\n", ["'d1'", "'q'", "inf", "no grade"]),
+    ("grade inf", b"q 0 d1 inf\n", ["'d1'", "'q'", "inf", "not valid"]),
     ("conflict", b"q 0 d1 1\nq 0 d1 2\n", ["'d1'", "'q'", "different grades (1, 2)", "keep one"]),
     ("run", RUN_LINE, ["line 1", "shape of a run", "swapped?"]),
     (

@@ -89,7 +89,7 @@ def lines(remarks: Mapping[str, Sequence[Remark]], level: Level, *, of: str = "r
     return merged
 
 
-def added(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
+def add_remarks(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
     """Merge the remarks of several parts into remarks of the whole: numbers are added."""
     whole: dict[tuple[Level, str], dict[str, int | str]] = {}
     for remark in (remark for part in parts for remark in part):

@@ -4,7 +4,7 @@ from deadheat.formats.arrays import (
     Candidates as Candidates,
     counts_per_query as counts_per_query,
     flatten as flatten,
-    grouped as grouped,
+    group_by_query as group_by_query,
     read_grades as read_grades,
     read_whole_numbers as read_whole_numbers,
     unlisted_relevant as unlisted_relevant,

@@ -116,12 +116,12 @@ def _join(rows: Any) -> NDArray[Any] | list[Any]:
     )
 
 
-def grouped(scores: object, relevance: object, query: Any) -> tuple[Candidates, list[Any]]:
+def group_by_query(scores: object, relevance: object, query: Any) -> tuple[Candidates, list[Any]]:
     """Group flat scores and grades by the query of each candidate.
 
     Queries are in the order of their first candidate. Also returns their ids.
 
-    >>> candidates, queries = grouped([0.5, 0.75, 0.25], [1, 1, 0], [7, 3, 7])
+    >>> candidates, queries = group_by_query([0.5, 0.75, 0.25], [1, 1, 0], [7, 3, 7])
     >>> candidates.scores, candidates.offsets, queries
     (array([0.5 , 0.25, 0.75]), array([0, 2, 3]), [7, 3])
     """

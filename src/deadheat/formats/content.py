@@ -40,7 +40,7 @@ NewFrame: TypeAlias = "Callable[[], zlib._Decompress | lzma.LZMADecompressor]"
 """Returns a decompressor of one frame."""
 
 
-def content(source: str, file: IO[bytes]) -> io.BytesIO:
+def read_content(source: str, file: IO[bytes]) -> io.BytesIO:
     """Read a file to its end, decompressed, without a byte order mark.
 
     A regular file that is not compressed has no size limit. The content of a compressed file, a
@@ -58,7 +58,7 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
     return io.BytesIO(data)
 
 
-def as_it_is(data: bytes) -> bytes:
+def as_plain_text(data: bytes) -> bytes:
     """Return lines that polars does not decompress, because it has no size limit.
 
     polars drops a byte order mark, and does not look for compressed data after one.

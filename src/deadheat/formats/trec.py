@@ -13,7 +13,7 @@ from itertools import islice
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import LARGEST_WHOLE, number
 from deadheat.errors import InputError
-from deadheat.formats.content import BOM, as_it_is
+from deadheat.formats.content import BOM, as_plain_text
 
 RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
 FOUR_FIELDS = ("query_id", "doc_id", "rank", "score")
@@ -73,7 +73,7 @@ def _read_regular(
         return None
     schema = {name: pl.Float64 if name == numeric else pl.String for name in fields}
     lines = pl.scan_csv(
-        as_it_is(data),
+        as_plain_text(data),
         has_header=False,
         separator=separator,
         quote_char=None,
@@ -114,23 +114,24 @@ def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> I
         if len(parts) != len(fields):
             raise InputError(
                 f"{location}: expected {len(fields)} fields ({' '.join(fields)}), found "
-                f"{len(parts)}: {shown(line)}{_HINTS.get((fields, len(parts)), '')}"
+                f"{len(parts)}: {quote_line(line)}{_HINTS.get((fields, len(parts)), '')}"
             )
         try:
             values = [part.decode() for part in parts]
             number(values[place])
         except UnicodeDecodeError:
             raise InputError(
-                f"{location}: not UTF-8 text: {shown(line)}; convert the file to UTF-8"
+                f"{location}: not UTF-8 text: {quote_line(line)}; convert the file to UTF-8"
             ) from None
         except ValueError:
             raise InputError(
-                f"{location}: the {numeric} is not a number: {shown(parts[place])} in {shown(line)}"
+                f"{location}: the {numeric} is not a number: {quote_line(parts[place])} in "
+                f"{quote_line(line)}"
             ) from None
         yield values
 
 
-def shown(line: bytes) -> str:
+def quote_line(line: bytes) -> str:
     """Return a line, or the start of a long line, for a message."""
     text = line.decode(errors="backslashreplace").rstrip("\r\n")
     return repr(text if len(text) <= 100 else text[:97] + "…")
