@@ -25,7 +25,6 @@ LIMIT = "DEADHEAT_MAX_GIB"
 """The environment variable that limits how much is read from a compressed file or a pipe."""
 _DEFAULT_GIB = 4.0
 _PIECE = 1 << 12  # zstandard cannot limit what it makes of a piece, up to 2**15 times its size
-_CHUNK = 1 << 20
 _LONGEST_MAGIC = 6
 _LOOKED_AT = 4096
 """A zero in this many bytes at the start of a file means that it is not text."""
@@ -75,9 +74,8 @@ def _read(source: str, file: IO[bytes]) -> bytes:
         raw.seek(file.tell() - len(head))
         data = raw.read()
     else:
-        pieces = iter(partial(file.read, _CHUNK if new_frame is None else _PIECE), b"")
-        chunks = chain([head], pieces)
-        data = _join(source, chunks if new_frame is None else _decompress(chunks, new_frame))
+        pieces = chain([head], iter(partial(file.read, _PIECE), b""))
+        data = _join(source, pieces if new_frame is None else _decompress(pieces, new_frame))
     _refuse_binary(source, data)
     return data
 

@@ -19,7 +19,6 @@ RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
 FOUR_FIELDS = ("query_id", "doc_id", "rank", "score")
 """Fields of a run without iteration and tag, separated by tabs."""
 QRELS_FIELDS = ("query_id", "iteration", "doc_id", "relevance")
-_CHUNK = 1 << 16
 _HINTS = {
     (QRELS_FIELDS, 6): ". This is the shape of a run: are judgements and run swapped?",
     (RUN_FIELDS, 4): ". This is the shape of judgements: are judgements and run swapped?",
@@ -94,10 +93,7 @@ def _read_any(
     index = [fields.index(name) for name in keep]
     lines = _parse(source, data, fields, numeric)
     rows = (tuple(values[i] for i in index) for values in lines)
-    frames = [pl.DataFrame(schema=schema)]
-    while chunk := list(islice(rows, _CHUNK)):
-        frames.append(pl.DataFrame(chunk, schema, orient="row"))
-    return pl.concat(frames)
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> Iterator[list[str]]:
