@@ -130,19 +130,11 @@ class Run:
         return {query: i for i, query in enumerate(self.query_ids)}
 
 
-class RepeatedDocumentError(InputError):
-    """A query lists a document more than once."""
-
-    def __init__(self, source: str, query: str, doc: str) -> None:
-        super().__init__(
-            f"{source}: query {query!r} lists document {doc!r} more than once; keep one score for "
-            "it"
-        )
-        self.query, self.doc = query, doc
-
-    def __reduce__(self) -> tuple[type[InputError], tuple[str]]:
-        """Leave out the query and the document when the error is sent to another process."""
-        return InputError, (str(self),)
+def repeated_document(source: str, query: str, doc: str) -> InputError:
+    """Return the error for a document that a query lists more than once."""
+    return InputError(
+        f"{source}: query {query!r} lists document {doc!r} more than once; keep one score for it"
+    )
 
 
 @dataclass(frozen=True)
@@ -165,7 +157,7 @@ class ColumnDocuments(Documents):
             return
         if (twice := rows.is_duplicated()).any():
             number, doc = rows.row(int(twice.arg_max() or 0))
-            raise RepeatedDocumentError(self.source, self.query_ids[number], doc)
+            raise repeated_document(self.source, self.query_ids[number], doc)
 
     @property
     def _rows(self) -> pl.DataFrame:
