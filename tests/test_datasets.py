@@ -361,7 +361,7 @@ def test_missing_column_is_named_with_those_found(tmp_path: Path, file_format: s
         ),
         (
             {"qrels": replaced(QRELS, 0, score="NaN")},
-            "'d2' of query 'q1' is NaN, .* no grade",
+            "'d2' of query 'q1' is NaN, .* not valid",
         ),
         ({"qrels": replaced(QRELS, 3, score=1)}, r"'d3' of query 'q2' is judged .*\(2, 1\)"),
         ({"qrels": replaced(QRELS, 0, query_id="q9")}, "'q9' is judged but has no text"),

@@ -117,7 +117,7 @@ def test_a_pipe_may_give_a_byte_at_a_time():
 
     for pack in PACK.values():
         file = io.BufferedReader(Trickle(pack(FIRST) + pack(SECOND)))
-        assert content.content("pipe", file).read() == FIRST + SECOND
+        assert content.read_content("pipe", file).read() == FIRST + SECOND
 
 
 # JSON

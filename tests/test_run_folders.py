@@ -262,14 +262,14 @@ def refusals(folder, **options):
     return said
 
 
-def test_a_document_in_two_files_is_refused_with_both(damaged):
+def test_a_document_in_two_files_is_refused_with_folder_query_and_document(damaged):
     folder = damaged()
     extra = pl.DataFrame({"query_id": ["q3"], "doc_id": [""], "score": [1.0], "rank": [1]})
     first = pl.read_parquet(folder / "part-00000.parquet").filter(query_id="q3")[0]
     extra = first.with_columns(score=pl.lit(9.0))
     extra.write_parquet(folder / "part-00009.parquet")
     for said in refusals(folder):
-        assert f"{folder}/part-00000.parquet and {folder}/part-00009.parquet: query 'q3'" in said
+        assert f"{folder}: query 'q3'" in said
         assert f"lists document {first['doc_id'][0]!r} more than once" in said
 
 
@@ -279,9 +279,7 @@ def test_a_document_twice_in_a_query_without_judgements_is_refused_too(damaged):
         twice = pl.DataFrame({"query_id": ["other"], "doc_id": ["d"], "score": [1.0], "rank": [1]})
         twice.write_parquet(folder / f"{name}.parquet")
     for said in refusals(folder):
-        assert (
-            f"{folder}/x.parquet and {folder}/y.parquet: query 'other' lists document 'd'" in said
-        )
+        assert f"{folder}: query 'other' lists document 'd'" in said
 
 
 def test_nan_is_refused_with_folder_query_and_document(damaged):
@@ -333,7 +331,7 @@ def test_a_damaged_file_is_refused_by_name(damaged):
     path = folder / "part-00002.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     for said in refusals(folder):
-        assert f"{path}: cannot be read as Parquet: its end is missing" in said
+        assert f"{path}: cannot be read as Parquet: " in said
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):

@@ -6,7 +6,6 @@ import os
 import re
 import secrets
 import stat
-import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,8 +14,6 @@ from deadheat.errors import InputError
 
 _DRAFT = re.compile(r"\.deadheat\.[0-9a-f]{16}")
 """Name of a draft, a file that is not complete yet."""
-_OLD = 3600.0
-"""Age in seconds from which a draft is considered to be left by a killed process."""
 
 
 def utf8(text: str) -> bytes:
@@ -32,10 +29,9 @@ def write_whole(path: Path, data: bytes) -> None:
     """Write a file atomically: it appears under its name when it is complete and on disk.
 
     A replaced file keeps its mode, so that the same users can read it. Errors of the system are
-    raised, and then no file remains. Drafts of killed processes in the same folder are removed.
+    raised, and then no file remains.
     """
     target = path.resolve()
-    remove_drafts(target.parent)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     draft = target.parent / f".deadheat.{secrets.token_hex(8)}"
     opener = partial(os.open, mode=0o666 if mode is None else 0o600)
@@ -67,14 +63,12 @@ def write_output(path: str | os.PathLike[str], data: bytes, *, force: bool) -> P
     return target
 
 
-def remove_drafts(folder: Path, age: float = _OLD) -> None:
-    """Remove drafts in a folder that were not written to for `age` seconds."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if _DRAFT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):  # it is gone, or belongs to another user
-                    if time.time() - entry.stat().st_mtime >= age:
-                        Path(entry.path).unlink()
+def remove_drafts(folder: Path) -> None:
+    """Remove the drafts of killed processes from a folder in which no other process writes."""
+    for path in folder.iterdir():
+        if _DRAFT.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            with suppress(OSError):  # it is gone, or belongs to another user
+                path.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -89,7 +89,7 @@ def lines(remarks: Mapping[str, Sequence[Remark]], level: Level, *, of: str = "r
     return merged
 
 
-def added(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
+def add_remarks(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
     """Merge the remarks of several parts into remarks of the whole: numbers are added."""
     whole: dict[tuple[Level, str], dict[str, int | str]] = {}
     for remark in (remark for part in parts for remark in part):
@@ -98,8 +98,6 @@ def added(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
             before = values.get(name)
             if isinstance(before, int) and isinstance(value, int):
                 values[name] = before + value
-            elif f"{{{name}:each}}" in remark.pattern:
-                values[name] = _each([before or value, value])
             else:
                 values[name] = before or value
     return tuple(Remark(level, pattern, values) for (level, pattern), values in whole.items())

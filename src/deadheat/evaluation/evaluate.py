@@ -23,7 +23,7 @@ from deadheat.formats import (
     RunLike,
     are_numbers,
     flatten,
-    grouped,
+    group_by_query,
     is_folder,
     query_names,
     read_qrels,
@@ -215,7 +215,7 @@ def evaluate_scores(
     if query is None:
         given = flatten(scores, relevance)
     else:
-        given, query_ids = grouped(scores, relevance, query)
+        given, query_ids = group_by_query(scores, relevance, query)
     names = query_names(query_ids, len(given.offsets) - 1)
     unnamed = Run(
         "arrays",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from deadheat._internal.remarks import added
+from deadheat._internal.remarks import add_remarks
 from deadheat.engines import Engine, LocalEngine
 from deadheat.evaluation.evaluate import evaluate_run, result_of_counted
 from deadheat.evaluation.result import Result
@@ -116,5 +116,5 @@ def together(parts: Sequence[Counted]) -> Counted:
         [query for part in parts for query in part.query_ids],
         TieGroups.concat([part.groups for part in parts]),
         sum((part.report for part in parts[1:]), parts[0].report),
-        list(added(part.remarks for part in parts)),
+        list(add_remarks(part.remarks for part in parts)),
     )

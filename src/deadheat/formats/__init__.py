@@ -4,7 +4,7 @@ from deadheat.formats.arrays import (
     Candidates as Candidates,
     counts_per_query as counts_per_query,
     flatten as flatten,
-    grouped as grouped,
+    group_by_query as group_by_query,
     read_grades as read_grades,
     read_whole_numbers as read_whole_numbers,
     unlisted_relevant as unlisted_relevant,
@@ -15,7 +15,7 @@ from deadheat.formats.dicts import (
 )
 from deadheat.formats.embeddings import (
     StoredShard as StoredShard,
-    read_safetensors_header as read_safetensors_header,
+    open_safetensors as open_safetensors,
     stored_shards as stored_shards,
 )
 from deadheat.formats.files import (
@@ -37,8 +37,8 @@ from deadheat.formats.frames import (
     find_column as find_column,
     is_known as is_known,
     is_table as is_table,
-    judgements_from_table as judgements_from_table,
     needed_column as needed_column,
+    table_columns as table_columns,
     with_names as with_names,
 )
 from deadheat.formats.hits import HIT_SHAPES as HIT_SHAPES

@@ -45,7 +45,7 @@ def flatten(scores: object, relevance: object) -> Candidates:
     >>> flatten([[0.5, 0.25], [0.75]], [[1, 0], [1]]).offsets
     array([0, 2, 3])
     """
-    floats, exact, labels, offsets = flatten_rows(scores, relevance=relevance)
+    floats, exact, labels, offsets = flatten_rows(scores, "relevance", relevance)
     grades = read_grades("relevance", labels, offsets)
     if grades.ndim != 1:
         raise InputError("relevance must be one row of numbers per query, not deeper lists")
@@ -53,17 +53,16 @@ def flatten(scores: object, relevance: object) -> Candidates:
 
 
 def flatten_rows(
-    scores: object, **beside: object
+    scores: object, name: str, other: object
 ) -> tuple[FloatArray, NDArray[np.object_] | None, NDArray[Any] | list[Any], Ints]:
-    """Flatten scores and one other array of the same shape; its keyword is used in messages.
+    """Flatten scores and another array of the same shape; `name` is its name in messages.
 
     Both are ``[queries, k]``, or lists of rows. Returns the two outputs of `exact_scores`, the
     other array (a list if its rows were lists), and the offsets of the queries.
 
-    >>> flatten_rows([[1, 0.5], []], ids=[["a", "b"], []])
+    >>> flatten_rows([[1, 0.5], []], "ids", [["a", "b"], []])
     (array([1. , 0.5]), None, ['a', 'b'], array([0, 2, 2]))
     """
-    ((name, other),) = beside.items()
     first, second = _read_rows("scores", scores), _read_rows(name, other)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         if first.shape != second.shape:
@@ -117,12 +116,12 @@ def _join(rows: Any) -> NDArray[Any] | list[Any]:
     )
 
 
-def grouped(scores: object, relevance: object, query: Any) -> tuple[Candidates, list[Any]]:
+def group_by_query(scores: object, relevance: object, query: Any) -> tuple[Candidates, list[Any]]:
     """Group flat scores and grades by the query of each candidate.
 
     Queries are in the order of their first candidate. Also returns their ids.
 
-    >>> candidates, queries = grouped([0.5, 0.75, 0.25], [1, 1, 0], [7, 3, 7])
+    >>> candidates, queries = group_by_query([0.5, 0.75, 0.25], [1, 1, 0], [7, 3, 7])
     >>> candidates.scores, candidates.offsets, queries
     (array([0.5 , 0.25, 0.75]), array([0, 2, 3]), [7, 3])
     """

@@ -19,8 +19,8 @@ class Columns(NamedTuple):
     doc: pl.Series
     numbers: Numbers
     """Grades or scores."""
-    ranks: Ints | None
-    numbered: bool
+    ranks: Ints | None = None
+    numbered: bool = False
     """Whether the queries were given as whole numbers."""
 
     def to_judgements(self, source: str) -> Judgements:
@@ -45,28 +45,18 @@ class Columns(NamedTuple):
         return Judgements(source, query_ids, offsets, doc_ids, grades, self.numbered)
 
     def to_run(self, source: str) -> Run:
-        """Group scored documents by query."""
-        return run_from_columns(source, self.query, self.doc, self.numbers, self.ranks)
-
-
-def run_from_columns(
-    source: str,
-    query: pl.Series,
-    doc: pl.Series,
-    score: Numbers,
-    rank: Ints | None = None,
-) -> Run:
-    """Group scored documents by query; raise an error for a document that a query lists twice."""
-    if not len(query):
-        raise InputError(f"{source}: there are no scored documents in it")
-    scores, exact = exact_scores(score)
-    query_ids, offsets, order = _group(query)
-    if order is not None:
-        doc, scores = doc.gather(order), scores[order]
-        rank = None if rank is None else rank[order]
-        exact = None if exact is None else exact[order]
-    documents = ColumnDocuments(source, query_ids, offsets, doc)
-    return Run(source, query_ids, offsets, scores, documents, rank, exact=exact)
+        """Group scored documents by query; raise an error for a document that is listed twice."""
+        doc, ranks = self.doc, self.ranks
+        if not len(doc):
+            raise InputError(f"{source}: there are no scored documents in it")
+        scores, exact = exact_scores(self.numbers)
+        query_ids, offsets, order = _group(self.query)
+        if order is not None:
+            doc, scores = doc.gather(order), scores[order]
+            ranks = None if ranks is None else ranks[order]
+            exact = None if exact is None else exact[order]
+        documents = ColumnDocuments(source, query_ids, offsets, doc)
+        return Run(source, query_ids, offsets, scores, documents, ranks, exact=exact)
 
 
 def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:

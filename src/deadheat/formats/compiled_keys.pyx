@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False
-"""What is asked of every key and value, compiled. `keys.py` holds the definition, in Python."""
+"""Loops over the keys and values of a dictionary, compiled. `keys.py` has the same in Python."""
 
 from cpython.dict cimport PyDict_GetItem, PyDict_Next
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
@@ -34,7 +34,7 @@ def places_of(dict docs not None, dict wanted not None):
 def plain_list(dict docs not None, double[::1] numbers):
     """See `deadheat.formats.keys.python_plain_list`."""
     if len(docs) != numbers.shape[0]:
-        raise ValueError("a number for each document")
+        raise ValueError("numbers must have a place for each document")
     cdef Py_ssize_t position = 0
     cdef Py_ssize_t place = 0
     cdef PyObject *key

@@ -1,85 +1,35 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 """Runs in TREC files, compiled: lines of fields between white space, read in one pass.
 
-`trec.py` holds the definition of the format. What is not plain (bytes beyond ASCII, numbers that
-are words, lines of another length) is left to it: the functions here say no.
+`trec.py` defines the format. It also reads what is not plain: bytes beyond ASCII, numbers that are
+words, lines with another number of fields.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc, realloc, strtod
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 import os
 
 import numpy as np
 
-cdef extern from *:
-    """
-    #include <float.h>
-    #include <math.h>
-    #include <stdint.h>
-
-    /* Whether a product of doubles is rounded once: x87 rounds twice. */
-    #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD == 0
-    #define DEADHEAT_ROUNDS_ONCE 1
-    #else
-    #define DEADHEAT_ROUNDS_ONCE 0
-    #endif
-
-    #ifdef __SIZEOF_INT128__
-    /* The upper half of a product of 64-bit numbers. */
-    static inline uint64_t deadheat_upper(uint64_t a, uint64_t b) {
-        return (uint64_t)(((unsigned __int128)a * b) >> 64);
-    }
-    #define DEADHEAT_WIDE 1
-    #else
-    static inline uint64_t deadheat_upper(uint64_t a, uint64_t b) { return 0; }
-    #define DEADHEAT_WIDE 0
-    #endif
-    """
-    const bint DEADHEAT_ROUNDS_ONCE
-    const bint DEADHEAT_WIDE
-    uint64_t deadheat_upper(uint64_t a, uint64_t b) nogil
-    double ldexp(double x, int exponent) nogil
-
 ctypedef const unsigned char* Text
 
 cdef enum:
-    EXACT_POWER = 22  # of ten, that a double holds
-    LOWEST = -64
-    HIGHEST = 64
-    MOST_DIGITS = 19
+    EXACT_POWER = 22  # the largest power of ten that a double holds
+    MOST_DIGITS = 19  # of a 64-bit integer
 
 cdef uint64_t LARGEST_WHOLE = 1ULL << 53
 cdef double POWERS[EXACT_POWER + 1]
-cdef uint64_t LEADING[HIGHEST - LOWEST + 1]
-"""The first 64 bits of each power of ten, cut off, not rounded."""
-cdef int EXPONENTS[HIGHEST - LOWEST + 1]
-"""The power of two of the last of these bits."""
 cdef unsigned char KIND[256]
 """0: part of a field; 1: white space; 2: end of a line."""
 
+for n in range(EXACT_POWER + 1):
+    POWERS[n] = 10.0**n
+for byte in range(256):
+    KIND[byte] = 2 if byte == 10 else 1 if byte in b" \t\r\x0b\x0c" else 0
 
-def _fill_tables():
-    for n in range(EXACT_POWER + 1):
-        POWERS[n] = 10.0**n
-    for power in range(LOWEST, HIGHEST + 1):
-        length = (10 ** abs(power)).bit_length()
-        # 2**(63 + length) / 10**n has 64 bits.
-        shift = 64 - length if power >= 0 else 63 + length
-        if power >= 0:
-            bits = 10**power << shift if shift >= 0 else 10**power >> -shift
-        else:
-            bits = 2**shift // 10**-power
-        LEADING[power - LOWEST] = min(bits, 2**64 - 1)
-        EXPONENTS[power - LOWEST] = -shift
-    for byte in range(256):
-        KIND[byte] = 2 if byte == 10 else 1 if byte in b" \t\r\x0b\x0c" else 0
-
-
-_fill_tables()
-
-cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")  # nobody can make hashes meet
+cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")  # a file cannot be made to have equal hashes
 
 
 cdef inline uint64_t _mixed(uint64_t hash_, uint64_t word) noexcept nogil:
@@ -102,14 +52,10 @@ cdef inline uint32_t _hash(Text text, Py_ssize_t length) noexcept nogil:
     return <uint32_t>(hash_ >> 32)
 
 
-cdef enum:
-    EXACT = 0
-    UNSURE = 1
-    NO_NUMBER = 2
-
-
-cdef int _number(Text text, Text end, double* value) noexcept nogil:
-    """Read decimal digits as the nearest double; UNSURE where this takes more care."""
+cdef bint _number(Text text, Text end, double* value) noexcept nogil:
+    """Read a decimal number as the nearest double; return False for anything else."""
+    cdef Text start = text
+    cdef char* stopped
     cdef bint negative = text < end and text[0] == 45
     if text < end and (text[0] == 43 or text[0] == 45):
         text += 1
@@ -137,60 +83,36 @@ cdef int _number(Text text, Text end, double* value) noexcept nogil:
             break
         text += 1
     if not any_digit:
-        return NO_NUMBER
+        return False
     if text < end:
         if text[0] != 101 and text[0] != 69:
-            return NO_NUMBER
+            return False
         text += 1
         below_one = text < end and text[0] == 45
         if text < end and (text[0] == 43 or text[0] == 45):
             text += 1
         if text == end:
-            return NO_NUMBER
+            return False
         while text < end:
             c = text[0]
             if not 48 <= c <= 57:
-                return NO_NUMBER
+                return False
             if exponent < 100000:
                 exponent = exponent * 10 + (c - 48)
             text += 1
         power += -exponent if below_one else exponent
-    if significant == 0:
-        value[0] = -0.0 if negative else 0.0
-        return EXACT
-    if significant > MOST_DIGITS:
-        return UNSURE
-    if DEADHEAT_ROUNDS_ONCE and digits <= LARGEST_WHOLE and -EXACT_POWER <= power <= EXACT_POWER:
-        # Both are exact, and so is the one rounding of their product or quotient.
+    if (
+        significant <= MOST_DIGITS
+        and digits <= LARGEST_WHOLE
+        and -EXACT_POWER <= power <= EXACT_POWER
+    ):
+        # Both numbers are exact, so their product or quotient is rounded once.
         value[0] = digits * POWERS[power] if power >= 0 else digits / POWERS[-power]
-    elif not DEADHEAT_WIDE or power < LOWEST or power > HIGHEST:
-        return UNSURE
-    elif not _nearest(digits, <int>power, value):
-        return UNSURE
-    if negative:
-        value[0] = -value[0]
-    return EXACT
-
-
-cdef bint _nearest(uint64_t digits, int power, double* value) noexcept nogil:
-    """Multiply by a power of ten of which 64 bits are known; False where these are too few.
-
-    What is cut off the power adds less than one to the upper half of the product. Only where this
-    one can decide between two doubles are more bits needed.
-    """
-    cdef int shift = 0
-    while not digits >> 63:
-        digits <<= 1
-        shift += 1
-    cdef uint64_t product = deadheat_upper(digits, LEADING[power - LOWEST])
-    cdef int left_out = 10 + <int>(product >> 63)
-    cdef uint64_t half = (<uint64_t>1) << (left_out - 1)
-    cdef uint64_t rest = product & (2 * half - 1)
-    if rest == half or rest == half - 1:
-        return False
-    cdef uint64_t mantissa = (product >> left_out) + (1 if rest > half else 0)
-    value[0] = ldexp(<double>mantissa, EXPONENTS[power - LOWEST] - shift + 64 + left_out)
-    return True
+        if negative:
+            value[0] = -value[0]
+        return True
+    value[0] = strtod(<const char*>start, &stopped)
+    return stopped == <const char*>end  # a locale may have another decimal point
 
 
 cdef struct Spans:
@@ -223,7 +145,7 @@ cdef _as_array(Spans* spans):
 
 
 def scan(
-    const unsigned char[::1] data,
+    bytes data not None,
     Py_ssize_t start,
     Py_ssize_t stop,
     int fields,
@@ -238,39 +160,37 @@ def scan(
 
     Returns
     -------
-    rows, queries, unsure
-        How many lines were read into the arrays, which must have room for all; per stretch of
-        lines of one query its first row, and where the query begins and how long it is; and per
-        score that is not read yet its row, where it begins and how long it is. None if there is
-        anything in the lines that is not plain.
+    rows, queries
+        The number of lines that were read into the arrays, which must have room for all; and per
+        stretch of lines of one query its first row, and the start and length of the query. None if
+        a line is not plain.
     """
     cdef Spans queries = Spans(NULL, 0, 0)
-    cdef Spans unsure = Spans(NULL, 0, 0)
     cdef Py_ssize_t room = min(
         doc_starts.shape[0], doc_lengths.shape[0], hashes.shape[0], scores.shape[0]
     )
     cdef Py_ssize_t rows = -1
-    if not 0 <= start <= stop <= data.shape[0]:
-        raise ValueError("a stretch of the data")
+    cdef Text text = data  # ends with a zero, at which strtod stops
+    if not 0 <= start <= stop <= len(data):
+        raise ValueError("start and stop must be a part of the data")
     try:
         if start < stop and room:
             with nogil:
                 rows = _scan(
-                    &data[0], start, stop, fields, doc_field, score_field, &doc_starts[0],
-                    &doc_lengths[0], &hashes[0], &scores[0], room, &queries, &unsure,
+                    text, start, stop, fields, doc_field, score_field, &doc_starts[0],
+                    &doc_lengths[0], &hashes[0], &scores[0], room, &queries,
                 )
         if rows < 0:
             return None
-        return rows, _as_array(&queries), _as_array(&unsure)
+        return rows, _as_array(&queries)
     finally:
         free(queries.values)
-        free(unsure.values)
 
 
 cdef Py_ssize_t _scan(
     Text data, Py_ssize_t start, Py_ssize_t stop, int fields, int doc_field, int score_field,
     int64_t* doc_starts, int32_t* doc_lengths, uint32_t* hashes, double* scores,
-    Py_ssize_t room, Spans* queries, Spans* unsure,
+    Py_ssize_t room, Spans* queries,
 ) noexcept nogil:
     cdef Text p = data + start
     cdef Text end = data + stop
@@ -279,7 +199,6 @@ cdef Py_ssize_t _scan(
     cdef Text field
     cdef Py_ssize_t length
     cdef int number
-    cdef int read
     cdef Py_ssize_t row = 0
     cdef unsigned char all_bytes = 0
     while p < end:
@@ -325,10 +244,7 @@ cdef Py_ssize_t _scan(
             elif number == score_field:
                 if row == room:
                     return -1
-                read = _number(field, p, scores + row)
-                if read == NO_NUMBER or length > 100:
-                    return -1
-                if read == UNSURE and not _append(unsure, row, field - data, length):
+                if length > 100 or not _number(field, p, scores + row):
                     return -1
             number += 1
         if p < end:
@@ -362,11 +278,11 @@ cdef uint32_t _table_size(Py_ssize_t entries) noexcept nogil:
 
 
 def count_lines(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t stop):
-    """How many ends of lines there are in ``data[start:stop]``."""
+    """Count the ends of lines in ``data[start:stop]``."""
     cdef Py_ssize_t count = 0
     cdef Py_ssize_t i
     if not 0 <= start <= stop <= data.shape[0]:
-        raise ValueError("a stretch of the data")
+        raise ValueError("start and stop must be a part of the data")
     with nogil:
         for i in range(start, stop):
             count += data[i] == 10
@@ -380,13 +296,13 @@ def first_twice(
     uint32_t[::1] hashes,
     int64_t[::1] offsets,
 ):
-    """Give the first row whose document its query has listed before, and that row; or None.
+    """Return the first row that repeats a document of its query, and the row that it repeats; or None.
 
     The rows of query ``q`` are ``offsets[q]:offsets[q + 1]``.
     """
     cdef Py_ssize_t longest = int(np.diff(np.asarray(offsets)).max(initial=0))
     if longest > LONGEST:
-        raise ValueError("a list of more than 268 million documents")
+        raise ValueError("a query has more than 268 million documents")
     cdef int32_t* table = <int32_t*>malloc(_table_size(longest) * sizeof(int32_t))
     cdef Py_ssize_t q, row
     cdef Py_ssize_t one = -1
@@ -429,10 +345,10 @@ def find(
     const unsigned char[::1] ids,
     int64_t[::1] id_offsets,
 ):
-    """Row of each sought document in the list of its query, −1 where it is not there.
+    """Return the row of each sought document in the list of its query, −1 if it is missing.
 
     Document ``i`` is sought in query ``queries[i]``; its id is ``ids[id_offsets[i]:id_offsets[i +
-    1]]``. The documents of a query stand together.
+    1]]``. The documents of a query are adjacent.
     """
     cdef Py_ssize_t n = queries.shape[0]
     found = np.full(n, -1, np.int64)

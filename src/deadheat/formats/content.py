@@ -12,16 +12,19 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
-from types import ModuleType
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from deadheat.errors import InputError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    import zstandard as zstd
 
 LIMIT = "DEADHEAT_MAX_GIB"
 """The environment variable that limits how much is read from a compressed file or a pipe."""
 _DEFAULT_GIB = 4.0
 _PIECE = 1 << 12  # zstandard cannot limit what it makes of a piece, up to 2**15 times its size
-_CHUNK = 1 << 20
 _LONGEST_MAGIC = 6
 _LOOKED_AT = 4096
 """A zero in this many bytes at the start of a file means that it is not text."""
@@ -36,7 +39,7 @@ NewFrame: TypeAlias = "Callable[[], zlib._Decompress | lzma.LZMADecompressor]"
 """Returns a decompressor of one frame."""
 
 
-def content(source: str, file: IO[bytes]) -> io.BytesIO:
+def read_content(source: str, file: IO[bytes]) -> io.BytesIO:
     """Read a file to its end, decompressed, without a byte order mark.
 
     A regular file that is not compressed has no size limit. The content of a compressed file, a
@@ -45,7 +48,7 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
     """
     try:
         data = _read(source, file).removeprefix(BOM)
-    except (EOFError, lzma.LZMAError, zlib.error, _zstd().ZstdError) as error:
+    except (EOFError, lzma.LZMAError, zlib.error, zstd.ZstdError) as error:
         raise InputError(f"{source}: the compressed data is damaged ({error})") from None
     except MemoryError:
         raise InputError(f"{source}: it does not fit in memory") from None
@@ -54,7 +57,7 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
     return io.BytesIO(data)
 
 
-def as_it_is(data: bytes) -> bytes:
+def as_plain_text(data: bytes) -> bytes:
     """Return lines that polars does not decompress, because it has no size limit.
 
     polars drops a byte order mark, and does not look for compressed data after one.
@@ -71,9 +74,8 @@ def _read(source: str, file: IO[bytes]) -> bytes:
         raw.seek(file.tell() - len(head))
         data = raw.read()
     else:
-        pieces = iter(partial(file.read, _CHUNK if new_frame is None else _PIECE), b"")
-        chunks = chain([head], pieces)
-        data = _join(source, chunks if new_frame is None else _decompress(chunks, new_frame))
+        pieces = chain([head], iter(partial(file.read, _PIECE), b""))
+        data = _join(source, pieces if new_frame is None else _decompress(pieces, new_frame))
     _refuse_binary(source, data)
     return data
 
@@ -120,20 +122,10 @@ def _frame_type(head: bytes) -> NewFrame | None:
     if head.startswith(b"\xfd7zXZ\0"):
         return partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=1 << 30)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
-        zstd = _zstd()
-        new: NewFrame = getattr(zstd.ZstdDecompressor(), "decompressobj", zstd.ZstdDecompressor)
+        whole: Any = zstd.ZstdDecompressor  # of zstandard: makes decompressors of one frame
+        new: NewFrame = getattr(whole(), "decompressobj", whole)
         return new
     return None
-
-
-def _zstd() -> ModuleType:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-
-        return zstd
-    import zstandard
-
-    return zstandard
 
 
 def _refuse_binary(source: str, beginning: bytes) -> None:

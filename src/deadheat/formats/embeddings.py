@@ -2,87 +2,40 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
-import numpy as np
+import ml_dtypes  # noqa: F401  (safetensors finds bfloat16 by its name in NumPy)
 from numpy.typing import NDArray
 
 from deadheat._internal.numbers import check_number
 from deadheat._internal.packages import require
+from deadheat._internal.remarks import some
 from deadheat.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-TYPES: dict[str, type[np.generic]] = {
-    "F32": np.float32,
-    "F16": np.float16,
-    "BF16": ml_dtypes.bfloat16,
-    "I8": np.int8,
-    "U8": np.uint8,
-    "BOOL": np.bool_,
-}
+TYPES = ("F32", "F16", "BF16", "I8", "U8", "BOOL")
 """Number types of embeddings, by their names in safetensors."""
 
 
-@dataclass(frozen=True)
-class StoredTensor:
-    """One tensor of a safetensors file, from the header of the file."""
+@contextmanager
+def open_safetensors(path: Path, framework: str = "np") -> Iterator[Any]:
+    """Open a safetensors file; inside the block, a damaged or missing file is an `InputError`.
 
-    dtype: str
-    """Name of the number type in safetensors, such as ``F32``."""
-    shape: tuple[int, ...]
-    start: int
-    """Byte offset of its first value in the file."""
-    stop: int
-
-
-def read_safetensors_header(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
-    """Return the tensors of a safetensors file by name, and its metadata.
-
-    Every entry is checked: types, sizes, and that the values are inside the file.
+    `framework` is ``np`` for arrays, ``pt`` for torch tensors.
     """
+    library = require("safetensors", f"Reading {path.name}")
     try:
-        with path.open("rb") as file:
-            size = path.stat().st_size
-            length = int.from_bytes(file.read(8), "little")
-            if 8 + length > size:
-                raise ValueError("it is truncated")
-            header = json.loads(file.read(length))
-        if not isinstance(header, dict):
-            raise ValueError("its header is not a JSON object")
-        metadata = header.pop("__metadata__", {})
-        tensors = {
-            name: _read_entry(name, entry, 8 + length, size) for name, entry in header.items()
-        }
-    except (OSError, ValueError, RecursionError) as error:
+        with library.safe_open(path, framework) as file:
+            yield file
+    except (OSError, library.SafetensorError) as error:
         raise InputError(f"{path} cannot be read as safetensors ({one_line(error)})") from None
-    return tensors, metadata if isinstance(metadata, dict) else {}
-
-
-def _read_entry(name: str, entry: object, data: int, size: int) -> StoredTensor:
-    """Check the entry of a tensor. The data of all tensors are the bytes from `data` to `size`."""
-    match entry:
-        case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [start, stop]} if all(
-            type(number) is int and 0 <= number < 1 << 63 for number in (*shape, start, stop)
-        ):
-            if not start <= stop <= size - data:
-                raise ValueError(f"it is truncated, or {name!r:.60} ends before it begins")
-            if (
-                dtype in TYPES
-                and stop - start != math.prod(shape) * np.dtype(TYPES[dtype]).itemsize
-            ):
-                raise ValueError(f"the size of {name!r:.60} does not match its shape")
-            return StoredTensor(dtype, tuple(shape), data + start, data + stop)
-    raise ValueError(f"its header does not describe {name!r:.60} by dtype, shape and offsets")
 
 
 @dataclass(frozen=True)
@@ -101,46 +54,41 @@ class StoredShard:
     """Whether a file in the same folder has the ids of the documents."""
 
     def __call__(self) -> Iterator[tuple[Sequence[object], NDArray[Any] | Tensor]]:
-        """Yield ids and embeddings; only the current chunk is in memory."""
-        _, stored = _find_embeddings(self.path, self.tensor)
-        if stored.shape != (self.documents, self.width):
-            raise InputError(
-                f"{self.path}: {self.tensor} has the shape {list(stored.shape)}, but it had "
-                f"{[self.documents, self.width]} before: do not change files during an evaluation"
-            )
-        ids = _read_ids(self.path, self.documents, self.chunk) if self.has_ids else None
-        dtype = np.dtype(TYPES[stored.dtype])
+        """Yield ids and embeddings; only the embeddings of the current chunk are in memory."""
+        ids: Sequence[object] = range(self.first, self.first + self.documents)
+        if self.has_ids:
+            ids = _read_ids(self.path, self.documents)
+        shape = [self.documents, self.width]
         for start in range(0, self.documents, self.chunk):
             stop = min(start + self.chunk, self.documents)
-            # A new map per chunk keeps only the pages of one chunk in memory. Nothing is read
-            # before it is used. Mode "c" is copy on write: torch warns about read-only arrays.
-            offset = stored.start + start * self.width * dtype.itemsize
-            rows = np.memmap(self.path, dtype, "c", offset, (stop - start, self.width))
-            numbers = range(self.first + start, self.first + stop)
-            yield numbers if ids is None else next(ids), _as_tensor(rows) if self.torch else rows
+            # Opened for each chunk, so that only the pages of one chunk stay in memory.
+            with open_safetensors(self.path, "pt" if self.torch else "np") as file:
+                stored = file.get_slice(self.tensor)
+                if stored.get_shape() != shape:
+                    raise InputError(
+                        f"{self.path}: {self.tensor} has the shape {stored.get_shape()}, but it "
+                        f"had {shape} before: do not change files during an evaluation"
+                    )
+                rows = stored[start:stop]
+            yield ids[start:stop], rows
 
 
-def _read_ids(path: Path, documents: int, chunk: int) -> Iterator[list[str]]:
-    """Yield the ids chunk by chunk; raise an error unless there are as many as documents."""
+def _read_ids(path: Path, documents: int) -> list[str]:
+    """Return the ids of the documents in a file; raise an error unless there is one for each."""
     names = _ids_path(path)
-    with names.open(encoding="utf-8-sig", newline="\n") as file:
-        for start in range(0, documents, chunk):
-            n = min(chunk, documents - start)
-            try:
-                ids = [line.rstrip("\r\n") for line in islice(file, n)]
-                is_last = start + n == documents
-                fault = "fewer" if len(ids) < n else "more" if is_last and next(file, "") else ""
-            except UnicodeDecodeError as error:
-                raise InputError(f"{names}: the ids are not UTF-8 text ({error})") from None
-            if fault:
-                raise InputError(
-                    f"{names} has {fault} ids than the {documents:,} documents of {path.name}: "
-                    "write one id per line and document"
-                )
-            if not all(ids):
-                line = start + ids.index("") + 1
-                raise InputError(f"{names}, line {line}: the id of a document is empty")
-            yield ids
+    try:
+        text = names.read_text(encoding="utf-8-sig")  # every kind of line end becomes \n
+    except UnicodeDecodeError as error:
+        raise InputError(f"{names}: the ids are not UTF-8 text ({error})") from None
+    ids = text.removesuffix("\n").split("\n") if text else []
+    if len(ids) != documents:
+        raise InputError(
+            f"{names} has {len(ids):,} ids for the {documents:,} documents of {path.name}: write "
+            "one id per line and document"
+        )
+    if not all(ids):
+        raise InputError(f"{names}, line {ids.index('') + 1}: the id of a document is empty")
+    return ids
 
 
 def stored_shards(
@@ -187,8 +135,7 @@ def stored_shards(
     shards: list[StoredShard] = []
     before = 0
     for file in _list_files(path):
-        name, stored = _find_embeddings(file, tensor)
-        documents, width = stored.shape
+        name, documents, width = _find_embeddings(file, tensor)
         if shards and width != shards[0].width:
             raise InputError(
                 f"{file} has embeddings of width {width}, but {shards[0].path} has width "
@@ -227,29 +174,21 @@ def _list_files(
     return files
 
 
-def _find_embeddings(path: Path, name: str | None) -> tuple[str, StoredTensor]:
-    """Find the embeddings in a file: a tensor [documents, width]; return its name, too."""
-    tensors, _ = read_safetensors_header(path)
+def _find_embeddings(path: Path, name: str | None) -> tuple[str, int, int]:
+    """Find the embeddings in a file; return their name, number of documents and width."""
+    with open_safetensors(path) as file:
+        tensors = {own: file.get_slice(own) for own in file.keys()}  # noqa: SIM118
     tables = [
-        (own, tensor)
+        own
         for own, tensor in tensors.items()
-        if name in (None, own) and len(tensor.shape) == 2
+        if name in (None, own) and len(tensor.get_shape()) == 2
     ]
-    [(found, tensor)] = tables if len(tables) == 1 else [("", None)]
-    if tensor is None or tensor.dtype not in TYPES or not tensor.shape[1]:
-        held = [f"{own!s:.60} {t.dtype} {list(t.shape)}" for own, t in tensors.items()]
-        more = f" and {len(held) - 5} more" if len(held) > 5 else ""
-        raise InputError(
-            f"{path} must have one tensor {'' if name is None else f'{name!r} '}[documents, width] "
-            f"of {', '.join(TYPES)}, but has {', '.join(held[:5]) or 'none'}{more}: name one with "
-            "tensor=, or convert it"
-        )
-    return found, tensor
-
-
-def _as_tensor(rows: NDArray[Any]) -> Tensor:
-    """Return mapped rows as a torch tensor that shares their memory."""
-    torch = require("torch", "Embeddings as tensors")
-    is_bf16 = rows.dtype == ml_dtypes.bfloat16
-    tensor: Tensor = torch.from_numpy(rows.view(np.int16) if is_bf16 else rows)
-    return tensor.view(torch.bfloat16) if is_bf16 else tensor
+    if len(tables) == 1 and tensors[tables[0]].get_dtype() in TYPES:
+        documents, width = tensors[tables[0]].get_shape()
+        if width:
+            return tables[0], documents, width
+    held = [f"{own!s:.60} {t.get_dtype()} {t.get_shape()}" for own, t in tensors.items()]
+    raise InputError(
+        f"{path} must have one tensor {'' if name is None else f'{name!r} '}[documents, width] of "
+        f"{', '.join(TYPES)}, but has {some(held) or 'none'}: name one with tensor=, or convert it"
+    )

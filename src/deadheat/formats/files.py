@@ -17,7 +17,7 @@ from deadheat._internal.lazy import pl
 from deadheat.errors import InputError, suggest
 from deadheat.formats import trec
 from deadheat.formats.columns import Columns
-from deadheat.formats.content import PARQUET, as_it_is, content
+from deadheat.formats.content import PARQUET, as_plain_text, read_content
 from deadheat.formats.frames import (
     ALIASES,
     column_ids,
@@ -34,10 +34,6 @@ from deadheat.formats.types import Run
 
 COMPRESSED = (".gz", ".zst", ".xz")
 """File name endings of compressed files."""
-_OPEN_ERRORS: dict[type[OSError], str] = {
-    FileNotFoundError: "there is no such file",
-    IsADirectoryError: "this is a folder, not a file",
-}
 TABLES = ("parquet", "jsonl", "csv", "tsv")
 """The formats with named columns."""
 
@@ -125,7 +121,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
         source = "standard input"
         if sys.stdin is None:
             raise InputError(f"{source}: this is closed")
-        return source, content(source, sys.stdin.buffer)
+        return source, read_content(source, sys.stdin.buffer)
     # Bytes of a name that are not UTF-8 are escaped.
     source = os.fsencode(path).decode(errors="backslashreplace")
     try:
@@ -133,12 +129,12 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
         if file.seekable() and file.peek().startswith(PARQUET):  # a pipe is not
             return source, file
         with file:
-            return source, content(source, file)
+            return source, read_content(source, file)
+    except FileNotFoundError:
+        hint = _suggest_file(Path(source))
+        raise InputError(f"{source:.200}: there is no such file{hint}") from None
     except OSError as error:
-        fault = _OPEN_ERRORS.get(type(error), f"cannot be read ({error.strerror})")
-        if isinstance(error, FileNotFoundError):
-            fault += _suggest_file(Path(source))
-        raise InputError(f"{source:.200}: {fault}") from None
+        raise InputError(f"{source:.200}: cannot be read ({error.strerror})") from None
     except InputError:
         raise
     except ValueError as error:
@@ -192,9 +188,9 @@ def _object(at: str, data: bytes) -> dict[str, object]:
     except UnicodeDecodeError:
         raise InputError(f"{at}: not UTF-8 text; convert the file to UTF-8") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{at}: not valid JSON ({error}): {trec.shown(data)}") from None
+        raise InputError(f"{at}: not valid JSON ({error}): {trec.quote_line(data)}") from None
     if not isinstance(value, dict):
-        raise InputError(f"{at}: expected a JSON object, found {trec.shown(data)}")
+        raise InputError(f"{at}: expected a JSON object, found {trec.quote_line(data)}")
     return value
 
 
@@ -220,7 +216,7 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
     separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
     try:
         return pl.read_csv(
-            as_it_is(data), separator=separator, quote_char=quote, infer_schema=False
+            as_plain_text(data), separator=separator, quote_char=quote, infer_schema=False
         )
     except pl.exceptions.PolarsError as error:
         reason = _find_fault(data, separator, quote) or " ".join(str(error).split())[:200]

@@ -17,9 +17,9 @@ import numpy as np
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import frames
-from deadheat.formats.columns import Columns, run_from_columns
+from deadheat.formats.columns import Columns
 from deadheat.formats.parquet import scan_parquet
-from deadheat.formats.types import RepeatedDocumentError, Run
+from deadheat.formats.types import Run
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -73,21 +73,12 @@ class RunFolder:
         wanted = None if query_ids is None else pl.Series(query_ids, dtype=pl.String).implode()
         files = [_read_file(path, wanted) for path in self.files]
         query, doc, numbers, ranks, _ = zip(*files, strict=True)
-        try:
-            return run_from_columns(
-                self.source,
-                pl.concat(query),
-                pl.concat(doc),
-                np.concatenate(numbers),
-                None if any(own is None for own in ranks) else np.concatenate(ranks),
-            )
-        except RepeatedDocumentError as error:
-            holding = [
-                path
-                for path, own in zip(self.files, files, strict=True)
-                if ((own.query == error.query) & (own.doc == error.doc)).any()
-            ]
-            raise RepeatedDocumentError(" and ".join(holding), error.query, error.doc) from None
+        return Columns(
+            pl.concat(query),
+            pl.concat(doc),
+            np.concatenate(numbers),
+            None if any(own is None for own in ranks) else np.concatenate(ranks),
+        ).to_run(self.source)
 
 
 def _read_file(path: str, wanted: pl.Series | None) -> Columns:

@@ -11,7 +11,7 @@ from deadheat._internal.numbers import LARGEST_WHOLE, SPACE, Number, Numbers, as
 from deadheat.errors import InputError
 from deadheat.formats.columns import Columns
 from deadheat.formats.ids import are_numbers, id_column, text_id
-from deadheat.formats.types import Judgements
+from deadheat.formats.types import Ints
 
 _DOC_ID = ("document_id", "pid", "passage_id")
 _SAME = ("rank", "text", "title", "instruction", "query", "positive", "negative")
@@ -39,11 +39,6 @@ def is_table(value: object) -> bool:
     return hasattr(value, "__arrow_c_stream__") and not hasattr(value, "to_numpy")
 
 
-def judgements_from_table(source: str, table: object) -> Judgements:
-    """Read a table with columns for query, document and grade."""
-    return table_columns(source, table, "relevance").to_judgements(source)
-
-
 def table_columns(source: str, table: object, what: str) -> Columns:
     """Read a table with columns for query, document and `what`.
 
@@ -63,16 +58,11 @@ def table_columns(source: str, table: object, what: str) -> Columns:
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
     query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
+    numbered = frame[needed_column(source, frame, "query_id")].dtype.is_integer()
     numbers = column_numbers(source, frame, needed_column(source, frame, *names), query)
     column = find_column(frame, "rank") if what == "score" else None
-    ranks = None if column is None else whole_ranks(frame[column])
-    return Columns(
-        query,
-        doc,
-        numbers,
-        None if ranks is None else ranks.to_numpy(),
-        frame[needed_column(source, frame, "query_id")].dtype.is_integer(),
-    )
+    ranks = None if column is None else _whole_ranks(frame[column])
+    return Columns(query, doc, numbers, ranks, numbered)
 
 
 def tuple_columns(source: str, rows: Iterable[Any], what: str) -> Columns:
@@ -193,14 +183,12 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
     column = frame[name]
     if casts_to_ids(column.dtype):
         ids: pl.Series = column.cast(pl.String)
-    elif column.dtype in (pl.Binary, pl.Object, pl.Null) or column.dtype.is_float():
+    else:
         values = [
             None if value is None else text_id(value, f"{source}: the {name} of row {row}")
             for row, value in enumerate(column.to_list(), start=1)
         ]
         ids = pl.Series(name, values, pl.String)
-    else:
-        raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not ids")
     empty = ids.is_null() | (ids == "")
     if empty.any():
         row = int(empty.arg_max() or 0)
@@ -216,15 +204,13 @@ def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series
     """
     column = read = frame[name]
     dtype = column.dtype
-    is_exact = dtype not in (pl.Object, pl.Int128, pl.UInt128)  # NumPy has no such types
+    is_exact = dtype.is_numeric() and dtype not in (pl.Int128, pl.UInt128)  # unknown to NumPy
     if dtype == pl.String:
         read = column.str.strip_chars(SPACE).cast(pl.Float64, strict=False)
         is_exact = not (read.abs() >= LARGEST_WHOLE).any()
     elif dtype.is_decimal() or dtype == pl.Boolean:
         read = column.cast(pl.Float64)
         is_exact = read.n_unique() == column.n_unique()
-    elif not dtype.is_numeric() and dtype not in (pl.Object, pl.Null):
-        raise InputError(f"{source}: the column {name!r} holds {dtype}, not numbers")
     if is_exact and not read.null_count():
         return read.to_numpy()
     numbers: list[Number] = []
@@ -239,11 +225,11 @@ def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series
     return as_array(numbers)
 
 
-def whole_ranks(column: pl.Series) -> pl.Series | None:
+def _whole_ranks(column: pl.Series) -> Ints | None:
     """Return ranks as whole numbers; None if they are not. Only the rule 'rank' needs them."""
     try:
         ranks = column.cast(pl.Int64)
     except pl.exceptions.PolarsError:
         return None
     whole = not ranks.null_count() and (not column.dtype.is_float() or (ranks == column).all())
-    return ranks if whole else None
+    return ranks.to_numpy() if whole else None

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from deadheat._internal.numbers import number
 from deadheat.errors import InputError
 
 HIT_SHAPES = (
@@ -50,11 +49,9 @@ def read_hits(at: str, hits: Iterable[object], *, is_oriented: bool) -> list[tup
     """
     pairs = [_read_hit(f"{at}, hit {i}", hit, is_oriented) for i, hit in enumerate(hits)]
     if not is_oriented and any(map(_has_document, hits)):
-        try:
-            scores = [number(score) for _, score in pairs]
-        except (TypeError, ValueError, OverflowError):  # reported with the document's id later
-            return pairs
-        if scores[0] < scores[-1] and all(a <= b for a, b in pairwise(scores)):
+        scores: list[Any] = [score for _, score in pairs]
+        are_numbers = all(isinstance(score, (int, float, np.number)) for score in scores)
+        if are_numbers and scores[0] < scores[-1] and all(a <= b for a, b in pairwise(scores)):
             raise InputError(f"{at}: the scores rise along the list, as distances do; {_HOW_TO}")
     return pairs
 

@@ -36,33 +36,28 @@ def text_id(value: object, at: str = "") -> str:
     >>> text_id("d7"), text_id(b"d7"), text_id(2**70)
     ('d7', 'd7', '1180591620717411303424')
     """
+    place = f"{at}: " if at else ""
     if isinstance(value, str):
         text = str(value)
     elif isinstance(value, bytes):
         text = value.decode(errors="surrogateescape")
+    elif _is_number(value):
+        text = str(value.item() if isinstance(value, np.generic) else value)
     else:
-        text = _number_as_text(value, at)
-    if text and (text.isascii() or is_unicode(text)):
-        return text
-    fault = f"the id {value!r:.60} cannot be written as UTF-8 text"
-    raise _error(at, fault if text else "an id is empty; give every query and document an id")
+        kind = type(value).__name__
+        raise InputError(f"{place}a {kind} is not an id: {value!r:.60}; write ids as text")
+    if not text:
+        raise InputError(f"{place}an id is empty; give every query and document an id")
+    if not text.isascii() and not is_unicode(text):
+        raise InputError(f"{place}the id {value!r:.60} cannot be written as UTF-8 text")
+    return text
 
 
-def _number_as_text(value: object, at: str) -> str:
-    """Convert a whole or finite number to text; raise `InputError` for anything else."""
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if is_whole or (isinstance(value, (float, np.floating, Decimal)) and math.isfinite(value)):
-        try:
-            return str(value.item() if isinstance(value, np.generic) else value)
-        except ValueError:  # Python does not print whole numbers of more than 4300 digits
-            raise _error(
-                at, "a number of thousands of digits is not an id; write ids as text"
-            ) from None
-    raise _error(at, f"a {type(value).__name__} is not an id: {value!r:.60}; write ids as text")
-
-
-def _error(at: str, fault: str) -> InputError:
-    return InputError(f"{at}: {fault}" if at else fault)
+def _is_number(value: object) -> bool:
+    """Return whether a value is a finite number, and not a bool."""
+    if isinstance(value, (int, np.integer)):
+        return not isinstance(value, bool)
+    return isinstance(value, (float, np.floating, Decimal)) and math.isfinite(value)
 
 
 def are_numbers(ids: Iterable[object] | None) -> bool:

@@ -21,7 +21,7 @@ from deadheat._internal.packages import available_cores
 from deadheat._internal.threads import share_work
 from deadheat.formats.columns import group_stretches
 from deadheat.formats.ids import id_column
-from deadheat.formats.types import Documents, Ints, RepeatedDocumentError, Run
+from deadheat.formats.types import Documents, Ints, Run, repeated_document
 
 compiled: Any
 try:
@@ -54,7 +54,7 @@ class LineDocuments(Documents):
         )
         if twice is not None:
             q = int(np.searchsorted(self.offsets, twice[0], "right")) - 1
-            raise RepeatedDocumentError(self.source, self.query_ids[q], self._id(twice[0]))
+            raise repeated_document(self.source, self.query_ids[q], self._id(twice[0]))
 
     def ids(self, rows: Ints) -> pl.Series:
         """Return the ids of the documents in these rows."""
@@ -100,9 +100,7 @@ def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | Non
         found = compiled.scan(data, *bounds, len(fields), doc, score, *columns)
         if found is None:
             return None
-        rows, stretches, unsure = found
-        for row, start, length in unsure.tolist():
-            columns[-1][row] = float(data[start : start + length])
+        rows, stretches = found
         queries = [data[start : start + length].decode() for _, start, length in stretches.tolist()]
         lengths = np.diff(stretches[:, 0], append=rows)
         return queries, lengths, [column[:rows] for column in columns]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
@@ -10,7 +9,6 @@ from typing import IO
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import frames
-from deadheat.formats.content import PARQUET
 
 
 @contextmanager
@@ -20,9 +18,8 @@ def scan_parquet(source: str, file: IO[bytes]) -> Iterator[pl.LazyFrame]:
     polars reports a panic on standard error before it raises the exception that is caught here.
     """
     try:
-        _check_footer(file)
         yield pl.scan_parquet(file)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{source}: cannot be read as Parquet: {reason}") from None
 
@@ -33,15 +30,3 @@ def read_parquet(source: str, file: IO[bytes], *, all_columns: bool) -> pl.DataF
         names = lazy.collect_schema().names()
         read = [name for name in names if all_columns or frames.is_known(name)]
         return frames.with_names(lazy.select(read).collect(), names)
-
-
-def _check_footer(file: IO[bytes]) -> None:
-    """Raise an error for a file whose end is missing, or whose footer is longer than the file."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - 8))
-    end = file.read(8)
-    file.seek(0)
-    if size < 12 or not end.endswith(PARQUET):
-        raise EOFError("its end is missing; was it written, or copied, to the end?")
-    if int.from_bytes(end[:4], "little") > size - 12:
-        raise EOFError("its footer is longer than the file")

@@ -17,7 +17,7 @@ from deadheat.formats.arrays import counts_per_query, flatten_rows
 from deadheat.formats.dicts import run_from_dict
 from deadheat.formats.hits import read_hits
 from deadheat.formats.ids import id_column, query_names, text_id
-from deadheat.formats.types import ColumnDocuments, Ints, RepeatedDocumentError, Run
+from deadheat.formats.types import ColumnDocuments, Ints, Run, repeated_document
 
 Key = TypeVar("Key")
 PADDING = -1
@@ -76,7 +76,7 @@ def search_results(
             raise InputError("{query: hits} has scores and queries: leave scores and query_ids out")
         ids, scores, query_ids = _split_hits(ids, is_oriented=larger_is_better is not None)
     larger_is_better = larger_is_better is not False
-    floats, exact, flat, offsets = flatten_rows(scores, ids=ids)
+    floats, exact, flat, offsets = flatten_rows(scores, "ids", ids)
     found = flat if isinstance(flat, np.ndarray) else np.fromiter(flat, object, len(flat))
     n_queries = len(offsets) - 1
     query = np.repeat(np.arange(n_queries), np.diff(offsets))
@@ -154,7 +154,7 @@ def _rank(query: object, groups: object) -> dict[str, float]:
         ids = [text_id(doc, at) for doc in (group if is_group else [group])]
         for doc in sorted(ids) if isinstance(group, AbstractSet) else ids:
             if doc in scores:
-                raise RepeatedDocumentError("ranked groups", str(query), doc)
+                raise repeated_document("ranked groups", str(query), doc)
             scores[doc] = 0.0 - i
     return scores
 

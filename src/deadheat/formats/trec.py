@@ -13,13 +13,12 @@ from itertools import islice
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import LARGEST_WHOLE, number
 from deadheat.errors import InputError
-from deadheat.formats.content import BOM, as_it_is
+from deadheat.formats.content import BOM, as_plain_text
 
 RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
 FOUR_FIELDS = ("query_id", "doc_id", "rank", "score")
 """Fields of a run without iteration and tag, separated by tabs."""
 QRELS_FIELDS = ("query_id", "iteration", "doc_id", "relevance")
-_CHUNK = 1 << 16
 _HINTS = {
     (QRELS_FIELDS, 6): ". This is the shape of a run: are judgements and run swapped?",
     (RUN_FIELDS, 4): ". This is the shape of judgements: are judgements and run swapped?",
@@ -73,7 +72,7 @@ def _read_regular(
         return None
     schema = {name: pl.Float64 if name == numeric else pl.String for name in fields}
     lines = pl.scan_csv(
-        as_it_is(data),
+        as_plain_text(data),
         has_header=False,
         separator=separator,
         quote_char=None,
@@ -94,10 +93,7 @@ def _read_any(
     index = [fields.index(name) for name in keep]
     lines = _parse(source, data, fields, numeric)
     rows = (tuple(values[i] for i in index) for values in lines)
-    frames = [pl.DataFrame(schema=schema)]
-    while chunk := list(islice(rows, _CHUNK)):
-        frames.append(pl.DataFrame(chunk, schema, orient="row"))
-    return pl.concat(frames)
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> Iterator[list[str]]:
@@ -114,23 +110,24 @@ def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> I
         if len(parts) != len(fields):
             raise InputError(
                 f"{location}: expected {len(fields)} fields ({' '.join(fields)}), found "
-                f"{len(parts)}: {shown(line)}{_HINTS.get((fields, len(parts)), '')}"
+                f"{len(parts)}: {quote_line(line)}{_HINTS.get((fields, len(parts)), '')}"
             )
         try:
             values = [part.decode() for part in parts]
             number(values[place])
         except UnicodeDecodeError:
             raise InputError(
-                f"{location}: not UTF-8 text: {shown(line)}; convert the file to UTF-8"
+                f"{location}: not UTF-8 text: {quote_line(line)}; convert the file to UTF-8"
             ) from None
         except ValueError:
             raise InputError(
-                f"{location}: the {numeric} is not a number: {shown(parts[place])} in {shown(line)}"
+                f"{location}: the {numeric} is not a number: {quote_line(parts[place])} in "
+                f"{quote_line(line)}"
             ) from None
         yield values
 
 
-def shown(line: bytes) -> str:
+def quote_line(line: bytes) -> str:
     """Return a line, or the start of a long line, for a message."""
     text = line.decode(errors="backslashreplace").rstrip("\r\n")
     return repr(text if len(text) <= 100 else text[:97] + "…")

@@ -46,24 +46,25 @@ class Judgements:
         if self.max_grade < 0:  # not a part of judgements that were checked already
             if not len(self.grades):
                 raise InputError(f"{self.source}: there are no judgements")
+            self._check_grades()
             object.__setattr__(self, "max_grade", float(self.grades.max(initial=0)))
-            if not (self.max_grade <= LARGEST_GRADE and self.grades.min() >= -LARGEST_GRADE):
-                self._refuse_grade()  # also for NaN
         n_queries = len(self.query_ids)
         query = np.arange(n_queries).repeat(self.offsets[1:] - self.offsets[:-1])
         n_relevant = np.bincount(query[self.grades > 0], minlength=n_queries)
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "has_relevant", n_relevant > 0)
 
-    def _refuse_grade(self) -> None:
+    def _check_grades(self) -> None:
         """Raise an error for the first grade that is NaN, infinite or too large."""
-        grades = self.grades
-        row = int(np.argmin(np.abs(grades) <= LARGEST_GRADE))
+        is_valid = np.abs(self.grades) <= LARGEST_GRADE
+        if is_valid.all():
+            return
+        row = int(np.argmin(is_valid))
         query = self.query_ids[int(np.searchsorted(self.offsets, row, "right")) - 1]
-        value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
+        value = "NaN" if np.isnan(self.grades[row]) else f"{self.grades[row]:g}"
         raise InputError(
             f"{self.source}: the grade of document {self.doc_ids[row]!r} of query {query!r} "
-            f"is {value}, which is no grade; correct it or remove the row"
+            f"is {value}, which is not valid; correct it or remove the row"
         )
 
     def part(self, start: int, stop: int) -> Judgements:
@@ -129,19 +130,11 @@ class Run:
         return {query: i for i, query in enumerate(self.query_ids)}
 
 
-class RepeatedDocumentError(InputError):
-    """A query lists a document more than once."""
-
-    def __init__(self, source: str, query: str, doc: str) -> None:
-        super().__init__(
-            f"{source}: query {query!r} lists document {doc!r} more than once; keep one score for "
-            "it"
-        )
-        self.query, self.doc = query, doc
-
-    def __reduce__(self) -> tuple[type[InputError], tuple[str]]:
-        """Leave out the query and the document when the error is sent to another process."""
-        return InputError, (str(self),)
+def repeated_document(source: str, query: str, doc: str) -> InputError:
+    """Return the error for a document that a query lists more than once."""
+    return InputError(
+        f"{source}: query {query!r} lists document {doc!r} more than once; keep one score for it"
+    )
 
 
 @dataclass(frozen=True)
@@ -164,7 +157,7 @@ class ColumnDocuments(Documents):
             return
         if (twice := rows.is_duplicated()).any():
             number, doc = rows.row(int(twice.arg_max() or 0))
-            raise RepeatedDocumentError(self.source, self.query_ids[number], doc)
+            raise repeated_document(self.source, self.query_ids[number], doc)
 
     @property
     def _rows(self) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from os.path import commonprefix
 from typing import TYPE_CHECKING
@@ -105,35 +105,24 @@ def fit(
     way_out
         How to see hidden columns, for the note that lists them.
     """
-    form = table
-    if _width(form, percent) > width:
-        for narrower in _forms(table, percent, way_out):
-            form = _strip_names(narrower, name_length)
-            if _width(form, percent, name_length) <= width:
-                break
-    return form
-
-
-def _forms(table: Table, percent: bool, way_out: str) -> Iterator[Table]:
-    """Yield the table, then increasingly narrow forms of it."""
-    yield table
+    if _width(table, percent) <= width:
+        return table
     if table.narrow is not None:
-        yield from _forms(table.narrow, percent, way_out)
-        return
-    whole = table = _condense(table, percent)
-    yield table
-    while gone := _next_hidden(table.columns):
-        kept = [column.instead if column in gone else column for column in table.columns]
+        return fit(table.narrow, percent, width, name_length, way_out)
+    table = _strip_names(_condense(table, percent), name_length)
+    columns, notes = list(table.columns), list(table.notes)
+    while _width(replace(table, columns=columns), percent, name_length) > width:
+        gone = _next_hidden(columns)
+        if not gone:
+            break
+        kept = [column.instead if column in gone else column for column in columns]
         columns = [column for column in kept if column is not None]
-        table = replace(table, columns=columns)
-        shown = {source for column in columns for source in column.sources}
-        hidden = [
-            " ".join(column.heading.split())
-            for column in whole.columns
-            if not shown.issuperset(column.sources)
-        ]
-        footer = f"hidden columns: {', '.join(hidden)} ({way_out})"
-        yield replace(table, notes=[*table.notes, footer] if hidden else table.notes)
+    shown = {source for column in columns for source in column.sources}
+    hidden = [column for column in table.columns if not shown.issuperset(column.sources)]
+    if hidden:
+        names = ", ".join(" ".join(column.heading.split()) for column in hidden)
+        notes.append(f"hidden columns: {names} ({way_out})")
+    return replace(table, columns=columns, notes=notes)
 
 
 def _next_hidden(columns: Sequence[Column]) -> list[Column]:

@@ -19,8 +19,8 @@ from deadheat.errors import InputError
 from deadheat.formats import (
     column_ids,
     find_column,
-    judgements_from_table,
     needed_column,
+    table_columns,
     text_id,
 )
 from deadheat.lab.datasets.dataset import RetrievalDataset
@@ -71,7 +71,7 @@ def _read_current(source: TableSource, prefix: str, split: str | None) -> Retrie
         return f"{place}, {table}", frame
 
     location, frame = read(qrels)
-    judged = judgements_from_table(location, frame)
+    judged = table_columns(location, frame, "relevance").to_judgements(location)
     repeated = len(frame) - len(judged.grades)
 
     location, frame = read(f"{prefix}corpus")

@@ -137,7 +137,7 @@ class ExperimentFolder:
                 ) from None
         with lock:
             for folder in (self.path, *filter(Path.is_dir, self.path.rglob("*"))):
-                remove_drafts(folder, age=0)
+                remove_drafts(folder)
             yield
 
     def store_dataset(self, dataset: RetrievalDataset) -> str:

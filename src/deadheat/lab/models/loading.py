@@ -13,7 +13,7 @@ from typing import Any
 from deadheat._internal.dtypes import FORMATS
 from deadheat._internal.packages import find_versions, require
 from deadheat.errors import InputError, one_line
-from deadheat.formats import read_safetensors_header
+from deadheat.formats import open_safetensors
 from deadheat.lab.models.biencoders import BiEncoder, find_own_prompt
 from deadheat.lab.models.checkpoint import Checkpoint, find_checkpoint
 from deadheat.lab.models.device import check_model_dtype, choose_device
@@ -209,8 +209,11 @@ def _load_reranker(
 
 def _read_shapes(folder: Path) -> dict[str, Any]:
     """Return the shapes of the tensors of a PEFT adapter by their names."""
-    headers = [read_safetensors_header(path)[0] for path in folder.glob("*.safetensors")]
-    return {name: tensor.shape for header in headers for name, tensor in header.items()}
+    shapes = {}
+    for path in folder.glob("*.safetensors"):
+        with open_safetensors(path) as file:
+            shapes.update({name: file.get_slice(name).get_shape() for name in file.keys()})  # noqa: SIM118
+    return shapes
 
 
 def _load_bi_encoder(
