@@ -198,8 +198,7 @@ def _published(data: bytes) -> None:
     if board is None:
         return
     for column in board.columns:  # type: ignore[attr-defined]
-        stated = ~np.isnan(column.values)
-        values, units = column.values[stated], column.units[stated]
+        values, units = column.numbers.drop_nulls()["published", "unit"].to_numpy().T
         if not (np.isfinite(values) & (units > 0) & np.isfinite(units)).all():
             raise RuntimeError(f"{values}, {units} are no published numbers")
     runs = dict.fromkeys(board.names[:2], RUN)  # type: ignore[attr-defined]

@@ -150,7 +150,7 @@ def test_bad_input_ends_with_one_message(made, tmp_path):
         ((), "(--model)"),
         (("--model", model, "--dataset", tmp_path / "no"), "there is no folder or file"),
         (("--model", tmp_path / "no" / "model", "--dataset", data), "Hugging Face hub"),
-        (("--model", model, "--dataset", data, "--split", "dev"), "leave split='dev' out"),
+        (("--model", model, "--dataset", data, "--split", "dev"), "leave split= out"),
         (("--model", model, "--split", "dev"), "--split needs --dataset"),
         (("--model", model, "--dataset", data, "--max-length", "9000"), "max_length 9000"),
         (("--model", model, "--dataset", data, "--device", "cuda:7"), "'cuda:7'"),

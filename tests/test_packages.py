@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +16,6 @@ REQUIREMENTS = [
     "numpy>=1.26",
     'json-host<3,>=2.18; extra == "json"',
     'helper; extra == "json"',
-    'nested[more]>=1; extra == "nested"',
     'deadheat[models,json]; extra == "all"',
     'other>=9; extra == "other"',
     'exact==0.1.1; extra == "exact"',
@@ -72,7 +73,7 @@ def test_a_missing_host_names_the_extra(installed):
     del installed["json-host"]
     with pytest.raises(MissingPackageError) as caught:
         host()
-    command = install_command("json")
+    command = install_command("json")  # from where the tests find deadheat installed from
     assert str(caught.value) == f"`wrap` needs the package 'json-host': {command}"
 
 
@@ -83,6 +84,43 @@ def test_the_ranges_of_the_hosts_are_in_the_package_itself():
 def test_an_extra_for_newer_pythons_is_refused(installed):
     with pytest.raises(InputError, match=r"`wrap` needs a newer Python than 3\."):
         packages.require_host("json", "newer", "`wrap`")
+
+
+URL = "https://example.org/deadheat.git"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "command"),
+    [
+        (
+            {"url": "file:///home/me/my%20code", "dir_info": {"editable": True}},
+            "cd '/home/me/my code' && pip install -e '.[plots]'",
+        ),
+        (
+            {"url": "file:///src/deadheat", "dir_info": {}},
+            "cd /src/deadheat && pip install '.[plots]'",
+        ),
+        (
+            {
+                "url": URL,
+                "vcs_info": {"vcs": "git", "commit_id": "abc", "requested_revision": "v"},
+            },
+            f"pip install 'deadheat[plots] @ git+{URL}@v'",
+        ),
+        (
+            {"url": URL, "vcs_info": {"vcs": "git", "commit_id": "abc"}},
+            f"pip install 'deadheat[plots] @ git+{URL}@abc'",
+        ),
+        (
+            {"url": "file:///tmp/deadheat-0.1.0-py3-none-any.whl", "archive_info": {}},
+            "pip install 'deadheat[plots] @ file:///tmp/deadheat-0.1.0-py3-none-any.whl'",
+        ),
+    ],
+)
+def test_the_command_follows_from_the_installation(monkeypatch, recorded, command):
+    found = SimpleNamespace(read_text=lambda _: json.dumps(recorded))
+    monkeypatch.setattr(packages, "distributions", lambda **_: [found])
+    assert install_command("plots") == command
 
 
 HOSTS = [
@@ -99,16 +137,13 @@ HOSTS += ["mteb", "pyterrier", "pytrec-eval", "ranx", "ray", "torchmetrics", "tr
 
 
 @pytest.mark.parametrize("extra", [*sorted(set(EXTRAS.values())), *HOSTS])
-def test_the_command_names_the_packages_themselves(extra):
+def test_of_an_unknown_origin_the_packages_themselves_are_named(monkeypatch, extra):
     """The name deadheat alone could be somebody else's on the package index."""
+    found = SimpleNamespace(read_text=lambda _: None)
+    monkeypatch.setattr(packages, "distributions", lambda **_: [found])
     command = install_command(extra)
     assert command.startswith("pip install ") and len(command) > len("pip install ")
     assert "deadheat" not in command
-
-
-def test_the_command_has_versions_and_extras_but_no_markers(installed):
-    assert install_command("json") == "pip install 'json-host<3,>=2.18' helper"
-    assert install_command("nested") == "pip install 'nested[more]>=1'"
 
 
 def test_a_missing_package_names_the_command(monkeypatch):

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shlex
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from platform import python_version
 from types import ModuleType
 from typing import TYPE_CHECKING
+from urllib.parse import urlparse
 
 from deadheat.errors import InputError, MissingPackageError
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-    from packaging.requirements import Requirement
     from packaging.specifiers import SpecifierSet
 
 EXTRAS = {
@@ -80,18 +81,36 @@ def require(module: str, purpose: str) -> ModuleType:
 
 def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
     """Convert a polars frame to a pandas frame; pyarrow is not needed."""
-    pandas = require("pandas", "to_pandas")
-    converted: pd.DataFrame = pandas.DataFrame(frame.to_dict(as_series=False))
-    return converted
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("pandas", "pip install pandas", "to_pandas") from error
+    return pd.DataFrame(frame.to_dict(as_series=False))
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs the packages of an extra of deadheat, or another package.
+    """Return the command that installs an extra, from the origin of the installed deadheat.
 
-    The command names these packages, because the package index may have another package that is
-    called deadheat.
+    The command never uses the name alone, because the package index may have another package of
+    that name.
     """
-    needed = list(map(str, _requirements(extra))) or [extra]
+    from urllib.request import url2pathname
+
+    # A checkout on the path is a second record of deadheat, without its origin.
+    origins = (own.read_text("direct_url.json") for own in distributions(name="deadheat"))
+    recorded = json.loads(next(filter(None, origins), "{}"))
+    url = recorded.get("url", "")
+    if "dir_info" in recorded:
+        editable = " -e" if recorded["dir_info"].get("editable") else ""
+        folder = shlex.quote(url2pathname(urlparse(url).path))
+        return f"cd {folder} && pip install{editable} '.[{extra}]'"
+    if "vcs_info" in recorded:
+        origin = recorded["vcs_info"]
+        revision = origin.get("requested_revision") or origin["commit_id"]
+        return f"pip install 'deadheat[{extra}] @ {origin['vcs']}+{url}@{revision}'"
+    if url:
+        return f"pip install 'deadheat[{extra}] @ {url}'"
+    needed = [f"{name}{limits}" for name, limits in supported_versions(extra).items()]
     return f"pip install {shlex.join(needed)}"
 
 
@@ -127,18 +146,13 @@ def supported_versions(extra: str) -> dict[str, SpecifierSet]:
 
     Other extras of deadheat that the extra includes are left out.
     """
-    return {requirement.name: requirement.specifier for requirement in _requirements(extra)}
-
-
-def _requirements(extra: str) -> list[Requirement]:
-    """Return the requirements of an extra on this Python, without their markers."""
     from packaging.requirements import Requirement
 
-    found = []
+    supported = {}
     for requirement in map(Requirement, requires("deadheat") or ()):
-        marker, requirement.marker = requirement.marker, None
+        marker = requirement.marker
         if requirement.name == "deadheat" or marker is None:
             continue
         if marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
-            found.append(requirement)
-    return found
+            supported[requirement.name] = requirement.specifier
+    return supported
