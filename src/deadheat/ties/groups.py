@@ -120,7 +120,7 @@ class TieGroups:
     derived: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Cache of arrays that measures compute from the others."""
 
-    @cached_property
+    @property
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.retrieved)

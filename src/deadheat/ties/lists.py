@@ -402,8 +402,9 @@ def list_labelled(
     else:
         rows = (grades if grades.dtype == bool else grades != 0).nonzero()[0]
     grade = grades[rows].astype(np.float64)
-    first = rows.searchsorted(run.offsets)
-    query = np.arange(n_queries).repeat(first[1:] - first[:-1])
+    query = np.zeros(len(rows), np.int64)
+    if n_queries > 1:
+        query = np.arange(n_queries).repeat(np.diff(rows.searchsorted(run.offsets)))
     remarks: list[Remark] = []
     if look_like_grades(run.scores) and has_fractions(grades):
         remarks.append(warning(_SWAPPED))
@@ -416,10 +417,11 @@ def list_labelled(
         if not with_judged:
             rows, query, grade = rows[is_relevant], relevant, grade[is_relevant]
     known = np.bincount(relevant, minlength=n_queries)
-    absent = query[:0]
+    absent, absent_grade = query[:0], grade[:0]
     if n_relevant is not None:
         unlisted = unlisted_relevant(n_relevant, known)
         known, absent = known + unlisted, np.arange(n_queries).repeat(unlisted)
+        absent_grade = np.ones(len(absent))
     lists = JudgedLists(
         query_ids=run.query_ids,
         run=run,
@@ -427,7 +429,7 @@ def list_labelled(
         query=query,
         position=rows - starts[query],
         grade=grade,
-        unretrieved=(absent, np.ones(len(absent))),
+        unretrieved=(absent, absent_grade),
         complete=not len(absent),
         numbered=numbered,
     )
