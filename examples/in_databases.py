@@ -95,9 +95,9 @@ def search_chroma() -> tuple[Hits, Hits]:
         """A collection of Chroma whose distances are L2."""
 
         larger_is_better = False
-        size = len(ids)
 
         def nearest(self, queries, k):
+            k = min(k, len(ids))
             found = collection.query(query_embeddings=queries, n_results=k, include=["distances"])
             pairs = zip(found["ids"], found["distances"], strict=True)
             return [(np.array(ids, int), np.array(distances)) for ids, distances in pairs]
