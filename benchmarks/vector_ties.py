@@ -22,10 +22,11 @@ from vector_indexes import INDEXES, Built, Codes
 
 import deadheat as dh
 from deadheat.integrations import vector_search
+from deadheat.integrations.vector_search.libraries import Lists
 
 K = 10
 DEEP = 500
-"""So deep goes the exact search: below the group of the tenth neighbour."""
+"""Depth of the exact search, which is beyond the group of the tenth neighbour."""
 PACKAGES = {"faiss": "faiss-cpu", "qdrant_client": "qdrant-client"}
 HEADER = (
     "| index | inside a tie | at the cut it keeps | recall@10 by ids | expected | by distance |\n"
@@ -55,7 +56,7 @@ def row(name: str, built: Built, codes: Codes) -> str:
     return f"| {name} | {inside} | {kept} | {numbers} |"
 
 
-def orders(name: str, found: vector_search.Lists, built: Built, codes: Codes) -> tuple[str, str]:
+def orders(name: str, found: Lists, built: Built, codes: Codes) -> tuple[str, str]:
     """The rule inside ties of a list, and that of the group at the cut."""
     place = np.empty(len(codes.ids), np.int64)
     place[codes.ids] = np.arange(len(codes.ids))
@@ -86,7 +87,7 @@ def orders(name: str, found: vector_search.Lists, built: Built, codes: Codes) ->
 
 
 def neighbour_recall(
-    found: vector_search.Lists, built: Built, codes: Codes, *, named: bool
+    found: Lists, built: Built, codes: Codes, *, named: bool
 ) -> dh.evaluation.Summary | None:
     """Recall against brute force, which lists ties in the order of ids; None where it is unlike."""
     ids = codes.ids if named else np.arange(len(codes.documents))
