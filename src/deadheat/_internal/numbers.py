@@ -185,16 +185,16 @@ def is_tensor(values: object) -> TypeGuard[Any]:
     return hasattr(values, "detach")
 
 
-def tensor_values(name: str, tensor: Any) -> NDArray[Any]:
+def tensor_values(name: str, tensor: Any) -> NDArray[np.generic]:
     """Return the values of a torch tensor as an array, exactly."""
     check_tensors(**{name: tensor})
     # Exact, because float32 holds every floating-point type of torch except float64.
     narrow = tensor.is_floating_point() and tensor.element_size() < 4
-    array: NDArray[Any] = (tensor.float() if narrow else tensor).numpy(force=True)
+    array: NDArray[np.generic] = (tensor.float() if narrow else tensor).numpy(force=True)
     return array
 
 
-def half_floats(values: Any) -> NDArray[Any] | None:
+def half_floats(values: Any) -> NDArray[np.generic] | None:
     """Return float16 or bfloat16 values of an array or a tensor unchanged; None for other types."""
     dtype = str(values.dtype).removeprefix("torch.")
     if dtype not in ("float16", "bfloat16"):
@@ -205,7 +205,7 @@ def half_floats(values: Any) -> NDArray[Any] | None:
     import torch
 
     check_tensors(values=values)
-    bits: NDArray[Any] = values.detach().view(torch.int16).numpy(force=True)
+    bits: NDArray[np.generic] = values.detach().view(torch.int16).numpy(force=True)
     return bits.view(np.float16 if dtype == "float16" else ml_dtypes.bfloat16)
 
 

@@ -73,7 +73,7 @@ def command(
     dataset: str | None,
     measures: tuple[str, ...],
     settings: EvalSettings,
-    loading: dict[str, Any],
+    loading: dict[str, object],
     samples: int,
     regime: str | None,
     max_range: float | None,

@@ -155,7 +155,7 @@ def gather(
 
     def add(command: F) -> F:
         @functools.wraps(command)
-        def collect(*args: Any, **given: Any) -> Any:
+        def collect(*args: object, **given: object) -> Any:
             values = {name: given.pop(name) for name in names}
             return command(*args, **given, **{argument: make(**values)})
 

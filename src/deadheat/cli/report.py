@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -69,7 +68,7 @@ def command(
     runs: tuple[str, ...],
     measures: tuple[str, ...],
     settings: EvalSettings,
-    how: dict[str, Any],
+    how: dict[str, object],
     dataset: str | None,
     top: int,
     title: str | None,

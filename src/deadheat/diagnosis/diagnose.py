@@ -127,7 +127,7 @@ class Diagnosis(Printable):
         """Return sentences and tables; the options are those of `deadheat.diagnosis.parts_of`."""
         return parts_of(self, **options)
 
-    def _render(self, style: str, *, percent: bool = False, **options: Any) -> str:
+    def _render(self, style: str, *, percent: bool = False, **options: object) -> str:
         return render(self.parts(**options), style, percent=percent, width=96)
 
     def __repr__(self) -> str:

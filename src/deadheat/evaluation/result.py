@@ -188,7 +188,7 @@ class Result(Mapping[str, Summary], Printable):
             )
         return self._summaries[parsed]
 
-    def get(self, measure: str | Measure, default: Any = None, /) -> Any:
+    def get(self, measure: str | Measure, default: object = None, /) -> Any:
         """Return the summary of a measure, or `default` if it was not evaluated or is unknown."""
         try:
             return self[measure]

@@ -32,7 +32,7 @@ class Candidates:
 
     scores: FloatArray
     """float32 or float64, with the order and the ties of the original scores."""
-    grades: NDArray[Any]
+    grades: NDArray[np.generic]
     offsets: Ints
     """The candidates of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
     exact: NDArray[np.object_] | None
@@ -54,7 +54,7 @@ def flatten(scores: object, relevance: object) -> Candidates:
 
 def flatten_rows(
     scores: object, name: str, other: object
-) -> tuple[FloatArray, NDArray[np.object_] | None, NDArray[Any] | list[Any], Ints]:
+) -> tuple[FloatArray, NDArray[np.object_] | None, NDArray[np.generic] | list[object], Ints]:
     """Flatten scores and another array of the same shape; `name` is its name in messages.
 
     Both are ``[queries, k]``, or lists of rows. Returns the two outputs of `exact_scores`, the
@@ -82,7 +82,7 @@ def flatten_rows(
     return floats, exact, _join(second), np.cumsum([0, *lengths], dtype=np.int64)
 
 
-def _read_rows(name: str, rows: Any) -> NDArray[Any] | list[Any]:
+def _read_rows(name: str, rows: Any) -> NDArray[np.generic] | list[Any]:
     """Return a matrix, or a list of rows; raise `InputError` for anything else."""
     if is_tensor(rows):
         rows = tensor_values(name, rows)
@@ -108,7 +108,7 @@ def _read_rows(name: str, rows: Any) -> NDArray[Any] | list[Any]:
     return rows  # type: ignore[no-any-return]
 
 
-def _join(rows: Any) -> NDArray[Any] | list[Any]:
+def _join(rows: Any) -> NDArray[np.generic] | list[object]:
     """Join rows: arrays of one type to an array, others to a list, which keeps the exact values."""
     types = {row.dtype if isinstance(row, np.ndarray) else None for row in rows}
     return (
@@ -116,7 +116,9 @@ def _join(rows: Any) -> NDArray[Any] | list[Any]:
     )
 
 
-def group_by_query(scores: object, relevance: object, query: Any) -> tuple[Candidates, list[Any]]:
+def group_by_query(
+    scores: object, relevance: object, query: object
+) -> tuple[Candidates, list[object]]:
     """Group flat scores and grades by the query of each candidate.
 
     Queries are in the order of their first candidate. Also returns their ids.
@@ -141,7 +143,7 @@ def group_by_query(scores: object, relevance: object, query: Any) -> tuple[Candi
     return Candidates(flat, grades, offsets, exact), queries
 
 
-def _query_codes(query: Any) -> tuple[list[Any], Ints]:
+def _query_codes(query: Any) -> tuple[list[object], Ints]:
     """Return the distinct queries in order of appearance, and per candidate its query index."""
     if is_tensor(query):
         query = tensor_values("query", query)
@@ -201,7 +203,7 @@ def unlisted_relevant(n_relevant: ArrayLike, listed: Ints) -> Ints:
     return unlisted
 
 
-def read_grades(name: str, values: object, offsets: Ints | None = None) -> NDArray[Any]:
+def read_grades(name: str, values: object, offsets: Ints | None = None) -> NDArray[np.generic]:
     """Return grades as an array of numbers; `offsets` are those of the queries, for messages."""
     if is_tensor(values):
         values = tensor_values(name, values)

@@ -93,7 +93,7 @@ def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | Non
         return None
     doc, score = fields.index("doc_id"), fields.index("score")
 
-    def read(bounds: tuple[int, int]) -> tuple[list[str], Ints, list[NDArray[Any]]] | None:
+    def read(bounds: tuple[int, int]) -> tuple[list[str], Ints, list[NDArray[np.generic]]] | None:
         """Return the query and length of each stretch of lines with one query; and the columns."""
         lines = compiled.count_lines(data, *bounds) + 1
         columns = [np.empty(lines, type_) for type_ in _COLUMN_TYPES]

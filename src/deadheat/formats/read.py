@@ -31,7 +31,7 @@ class RanxLike(Protocol):
         """Return ``{query: {document: number}}``."""
 
 
-Rows: TypeAlias = Mapping[Any, Any] | TableLike | Iterable[Sequence[Any]] | RanxLike
+Rows: TypeAlias = Mapping[Any, Any] | TableLike | Iterable[Sequence[object]] | RanxLike
 QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows
 """Judgements: a path, a dict of dicts, of sets or of lists of ids, a table, or tuples."""
 RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows

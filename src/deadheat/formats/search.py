@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,7 +99,7 @@ def search_results(
 
 
 def _split_hits(
-    hits_by_query: Mapping[Any, object], *, is_oriented: bool
+    hits_by_query: Mapping[object, object], *, is_oriented: bool
 ) -> tuple[list[list[object]], list[list[object]], list[object]]:
     """Return the ids and the scores of all hits by query, and the query ids."""
     ids, scores = list[list[object]](), list[list[object]]()
@@ -159,7 +159,7 @@ def _rank(query: object, groups: object) -> dict[str, float]:
     return scores
 
 
-def _names(found: NDArray[Any], document_ids: Sequence[object] | None) -> pl.Series:
+def _names(found: NDArray[np.generic], document_ids: Sequence[object] | None) -> pl.Series:
     """Return the ids of documents as text."""
     if document_ids is None:
         if found.dtype.kind in "iu":

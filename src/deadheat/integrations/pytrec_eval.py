@@ -146,7 +146,7 @@ class RelevanceEvaluator:
                     "grades, at least one of them 0 or more; leave out that query or that measure"
                 )
         whole = {query: {doc: int(g) for doc, g in docs.items()} for query, docs in grades.items()}
-        listed: dict[str, Any] = {query: {} for query in run}
+        listed: dict[str, object] = {query: {} for query in run}
         if any(run.values()):
             listed |= read_run(run).to_dict()
         level = 1 if self._level is None else self._level

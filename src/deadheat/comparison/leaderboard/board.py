@@ -81,7 +81,7 @@ class Leaderboard(Printable):
         return list(self.settings)
 
     @property
-    def unknown_definitions(self) -> list[dict[str, Any]]:
+    def unknown_definitions(self) -> list[dict[str, object]]:
         """Summary rows of the measures whose published values have an unknown definition."""
         return self.summary.filter(pl.col("official").is_null()).to_dicts()
 

@@ -23,7 +23,7 @@ from deadheat.formats import Judgements, RunLike, is_folder, read_run, run_folde
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 
-ApplyToRuns = Callable[..., tuple[dict[str, Any], dict[str, str]]]
+ApplyToRuns = Callable[..., tuple[dict[str, object], dict[str, str]]]
 """`apply_to_runs` with workers, progress and engine given."""
 _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as Parquet: )""")
 """Start of the part of a message that quotes a file, or another library's message about it."""
@@ -59,7 +59,7 @@ def evaluate_entry(
 def _describe_grid(run: RunLike, judgements: Judgements) -> str:
     """Return the number grid of a run's scores, or their type if there are too many."""
     parts = run_parts(judgements, run_folder(run)) if is_folder(run) else [(judgements, run)]
-    scores: list[NDArray[Any]] = []
+    scores: list[NDArray[np.generic]] = []
     for _, part in parts:
         scores = [np.unique(np.concatenate([*scores, read_run(part, copy=False).scores]))]
         if len(scores[0]) > _MANY:

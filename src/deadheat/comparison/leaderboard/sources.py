@@ -130,7 +130,7 @@ def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[dict[s
     return specs
 
 
-def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> dict[str, Any]:
+def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> dict[str, object]:
     """Check the fields of a manifest's board, and find its files."""
     for key in dict.fromkeys(("qrels", "runs", *board)):
         value = board.get(key)

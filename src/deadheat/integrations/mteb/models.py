@@ -18,7 +18,7 @@ SETTING = "deadheat_regime"
 """The name of the regime in the metadata of a result and in the path of MTEB's cache."""
 
 
-def wrap(model: Any, regime: Regime | None = None) -> Any:
+def wrap(model: object, regime: Regime | None = None) -> Any:
     """Wrap a model for MTEB, so that it scores in the given regime.
 
     MTEB runs the scoring head of every ``CrossEncoder`` in FP32, by changing the model itself. It

@@ -104,7 +104,7 @@ def read_predictions(folder: Path) -> list[Predictions]:
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict) or not path.name.endswith(ENDING):
@@ -117,7 +117,7 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
+def _splits(path: Path, content: Mapping[str, object]) -> Iterator[Predictions]:
     task = path.name.removesuffix(ENDING)
     for subset, splits in content.items():
         for split, lists in (splits if isinstance(splits, dict) else {"": splits}).items():

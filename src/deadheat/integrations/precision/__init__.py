@@ -40,7 +40,7 @@ def high_precision(
     regime: Regime | None = None,
     *,
     scores: ScoreKind = "probability",
-    tokenizer: Any = None,
+    tokenizer: object = None,
     tokens: Sequence[str | int] | None = None,
 ) -> Model:
     """Return a view of a model that scores in FP32.
@@ -130,7 +130,7 @@ def low_precision(model: Model, dtype: object = None) -> Model:
     return view
 
 
-def regime_view(model: Any, regime: Regime | None) -> Any:
+def regime_view(model: object, regime: Regime | None) -> Any:
     """Return a view of a model in a regime; do not warn if it does not change scores.
 
     Default (None): the regime of a view; for a model, the default of `high_precision`.
@@ -149,7 +149,7 @@ def regime_of(model: object) -> str | None:
 
 
 def _high_view(
-    model: Any, regime: Regime | None, ending: str = "", tokens: tuple[int, ...] = ()
+    model: object, regime: Regime | None, ending: str = "", tokens: tuple[int, ...] = ()
 ) -> Any:
     if regime is not None:
         return _view(model, regime.removesuffix(ending) + ending, FORMATS["fp32"], tokens)
@@ -159,14 +159,14 @@ def _high_view(
         return _high_view(model, "hps", ending, tokens)
 
 
-def _low_view(model: Any, dtype: object = None) -> Any:
+def _low_view(model: object, dtype: object = None) -> Any:
     parameters = model.parameters() if hasattr(model, "parameters") else ()
     own = next((p.dtype for p in parameters if p.is_floating_point()), "fp32")
     format = parse_float_format(own if dtype is None else dtype)
     return _view(model, "native" if format.torch == own else SCORED + format.name, format)
 
 
-def _view(model: Any, regime: str, format: Format, tokens: tuple[int, ...] = ()) -> Any:
+def _view(model: object, regime: str, format: Format, tokens: tuple[int, ...] = ()) -> Any:
     if source := source_of(model):  # a view of a view is a view of the model
         model = source.model
     kind = next((KINDS[name] for name in class_names(model) if name in KINDS), None)
@@ -181,13 +181,13 @@ def _view(model: Any, regime: str, format: Format, tokens: tuple[int, ...] = ())
     return build_view(kind, Source(model, regime, format, tokens))
 
 
-def _token_ids(tokenizer: Any, tokens: Sequence[str | int] | None) -> tuple[int, ...]:
+def _token_ids(tokenizer: object, tokens: Sequence[str | int] | None) -> tuple[int, ...]:
     """Return the ids of tokens that are given as text or as ids."""
     if tokens is None:
         return ()
     convert = getattr(tokenizer, "convert_tokens_to_ids", lambda word: None)
     unknown = (None, getattr(tokenizer, "unk_token_id", None))
-    words: Sequence[Any] = [] if isinstance(tokens, str) else tokens
+    words: Sequence[object] = [] if isinstance(tokens, str) else tokens
     ids: tuple[Any, ...] = tuple(word if isinstance(word, int) else convert(word) for word in words)
     if not ids or any(number in unknown for number in ids):
         raise InputError(

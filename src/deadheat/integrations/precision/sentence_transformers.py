@@ -20,7 +20,7 @@ class CrossEncoderView(View):
     activation_fn: Any
 
     @classmethod
-    def prepare(cls, source: Source) -> dict[str, Any]:
+    def prepare(cls, source: Source) -> dict[str, object]:
         """Cast logits before their difference, or compute the head in FP32."""
         model = source.model
         if source.logit and model.num_labels > 2:
@@ -71,7 +71,7 @@ class EncoderView(View):
     similarity_fn_name: Any
 
     @classmethod
-    def prepare(cls, source: Source) -> dict[str, Any]:
+    def prepare(cls, source: Source) -> dict[str, object]:
         """Change no module: the output embeddings are cast."""
         model = source.model
         if source.logit:
@@ -123,7 +123,7 @@ class EncoderView(View):
         return _as_tensor(embeddings).float()
 
 
-def _as_tensor(values: Any) -> Tensor:
+def _as_tensor(values: object) -> Tensor:
     import torch
 
     if isinstance(values, list | tuple):

@@ -32,7 +32,7 @@ class TransformersView(View):
         return output
 
     @classmethod
-    def prepare(cls, source: Source) -> dict[str, Any]:
+    def prepare(cls, source: Source) -> dict[str, object]:
         """Find the head, and let it compute the logits that score in FP32."""
         model, name = source.model, f"this {type(source.model).__name__}"
         if source.layer not in ("hps", "head"):
@@ -55,7 +55,7 @@ class RerankerView(View):
     _has_methods = False
 
     @classmethod
-    def prepare(cls, source: Source) -> dict[str, Any]:
+    def prepare(cls, source: Source) -> dict[str, object]:
         """Replace the reranker's model by a view of it."""
         reranker = source.model
         # A reranker with a causal model has the id of the token that it scores.

@@ -38,13 +38,13 @@ class View:
     """Base of views: attributes and methods that a view adds to the class of its model."""
 
     _deadheat: Source
-    _changes: dict[str, Any]
+    _changes: dict[str, object]
     """Attributes that differ from those of the model."""
     _has_methods: ClassVar[bool] = True
     """Whether the view has methods of its own, not only other attributes."""
 
     @classmethod
-    def prepare(cls, source: Source) -> dict[str, Any]:
+    def prepare(cls, source: Source) -> dict[str, object]:
         """Return the attributes that a view changes."""
         raise NotImplementedError
 

@@ -242,10 +242,10 @@ def _name_given(frames: Mapping[str, pl.DataFrame], model_dtype: str) -> str:
 
 
 def _run(
-    model: Any,
+    model: object,
     dataset: RetrievalDataset,
     batch_size: int,
-    tokenizer: Any,
+    tokenizer: object,
     regime: str | None,
     progress: Progress,
 ) -> _Run:
