@@ -28,7 +28,7 @@ def run_page(page: Path) -> None:
 
 
 def run_console(text: str) -> None:
-    """Run the `deadheat` commands of a block and compare their output with the shown output."""
+    """Run the `deadheat` commands of a block and compare their output with that of the page."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         line, expected = re.fullmatch(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", part, re.DOTALL).groups()
         args = shlex.split(line.replace("\\\n", ""), comments=True)
@@ -36,7 +36,7 @@ def run_console(text: str) -> None:
             assert args[0] in ("make", "pip", "python3", "source"), line
             continue
         output = deadheat(*args[1:])
-        if expected.strip():  # "…" stands for any lines
+        if expected.strip():  # a line "…" matches any lines
             pattern = ".*".join(map(re.escape, f"{expected.strip()}\n".split("…\n")))
             assert re.fullmatch(pattern, f"{output.strip()}\n", re.DOTALL), f"{line}\n{output}"
 

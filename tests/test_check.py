@@ -24,8 +24,8 @@ QRELS = {f"q{q}": {"d0": 1, "d3": 1} for q in range(20)}
 
 def make_run(scores: np.ndarray) -> dict[str, dict[str, float]]:
     return {
-        f"q{q}": {f"d{d}": float(value) for d, value in enumerate(own)}
-        for q, own in enumerate(scores)
+        f"q{q}": {f"d{d}": float(value) for d, value in enumerate(row)}
+        for q, row in enumerate(scores)
     }
 
 
@@ -94,8 +94,10 @@ def test_lists_that_end_in_a_tie_are_reported():
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=4))
-def test_any_report_has_three_paragraphs_of_80_columns(lists):
-    run = {f"q{q}": {f"d{d}": s / 4 for d, s in enumerate(own)} for q, own in enumerate(lists)}
+def test_any_report_has_three_paragraphs_within_80_columns(lists):
+    run = {
+        f"q{q}": {f"d{d}": s / 4 for d, s in enumerate(values)} for q, values in enumerate(lists)
+    }
     report = dh.check({q: {"d0": 1} for q in run}, run)
     lines = str(report).splitlines()
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == [
@@ -184,8 +186,8 @@ def test_cross_encoder_check_matches_high_precision_head(tiny, dataset):
     ]
     scores = dh.high_precision(model, regime="head").predict(pairs, batch_size=4)
     run = {
-        q: dict(zip(dataset.corpus, own.tolist(), strict=True))
-        for q, own in zip(dataset.queries, scores.reshape(len(dataset.queries), -1), strict=True)
+        q: dict(zip(dataset.corpus, row.tolist(), strict=True))
+        for q, row in zip(dataset.queries, scores.reshape(len(dataset.queries), -1), strict=True)
     }
     expected = dh.evaluate(dict(dataset.judgements), run, ["nDCG@10"])["nDCG@10"]
     assert report.regimes["head"].result["nDCG@10"].expected == pytest.approx(expected.expected)
@@ -247,7 +249,7 @@ def make_pairs(dataset) -> list[tuple[str, str]]:
 
 def evaluate_scores(dataset, scores):
     """Evaluate the scores of all pairs, in the order of `make_pairs`."""
-    columns = zip(*((q, d) for q, own in dataset.candidates.items() for d in own), strict=True)
+    columns = zip(*((q, d) for q, docs in dataset.candidates.items() for d in docs), strict=True)
     frame = pl.DataFrame(dict(zip(("query_id", "doc_id"), map(list, columns), strict=True)))
     frame = frame.with_columns(score=pl.Series(np.asarray(scores, np.float32)))
     return dh.evaluate(dict(dataset.judgements), frame, ["nDCG@10"])["nDCG@10"]

@@ -49,7 +49,7 @@ def test_sentences_have_values_and_worst_and_best(folder):
 def test_appendix_names_every_option(folder):
     plain = cite("tied_50%", "-m", "MRR").stdout
     assert "breaks ties in input order" in plain and "Scores are taken as they are." in plain
-    assert re.search("over 2 queries: .* judged query", plain)
+    assert re.search("over 2 queries: .*judged query.* relevant document", plain)
     options = ("--tie-break", "id_desc", "--score-precision", "bf16", "--tie-tolerance", "0.01")
     text = cite("tied_50%", "-m", "MRR", *options, "--queries", "intersection").stdout
     assert "breaks ties by descending document ids" in text

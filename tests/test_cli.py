@@ -24,13 +24,13 @@ from deadheat.measures import MEASURES
 QRELS = "q1 0 d1 1\nq1 0 d3 1\nq2 0 d2 2\n"
 RUN = "q1 Q0 d1 1 0.9 t\nq1 Q0 d2 2 0.5 t\nq1 Q0 d3 3 0.5 t\nq2 Q0 d1 1 1 t\nq2 Q0 d2 2 0 t\n"
 OTHER = RUN.replace("d3 3 0.5", "d3 3 0.7")
-WARNS = "q1 Q0 d1 1 0.9 t\nq1 Q0 d3 2 0.5 t\n"  # q2 is missing
+INCOMPLETE = "q1 Q0 d1 1 0.9 t\nq1 Q0 d3 2 0.5 t\n"  # q2 is missing
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name, text in {"q": QRELS, "r": RUN, "o": OTHER, "w": WARNS}.items():
+    for name, text in {"q": QRELS, "r": RUN, "o": OTHER, "w": INCOMPLETE}.items():
         (tmp_path / name).write_text(text)
     return tmp_path
 
@@ -503,7 +503,7 @@ def test_diagnose_starts_with_effect_cause_and_remedy(folder):
     assert "nothing to do" in run("diagnose", "q", "o").stdout
 
 
-def test_last_line_of_compare_states_the_effect_of_ties(folder):
+def test_compare_ends_with_the_effect_of_ties(folder):
     line = run("compare", "q", "r", "o", "-m", "Recall@2").stdout.splitlines()[-1]
     assert re.match("Ties alone decide .* r or o .* Recall@2", line)
     assert "r wins 0% of the time, o 50%, 50% are draws" in line
@@ -576,7 +576,7 @@ def test_plot_list_without_query_uses_the_largest_range(folder):
 
 
 @pytest.mark.parametrize("style", cli_output.STYLES)
-def test_output_can_be_redirected_to_a_stream_of_text(folder, style):
+def test_output_can_be_redirected_to_a_text_stream(folder, style):
     """`contextlib.redirect_stdout` with `io.StringIO`, which has no `buffer`."""
     (folder / "é").write_text(RUN)
     args = ["eval", "q", "é", "-m", "MRR", "--per-query", "--format", style]

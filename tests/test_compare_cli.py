@@ -197,7 +197,7 @@ def test_report_accepts_the_options_of_compare(many_files, tmp_path):
     result = CliRunner().invoke(main, [*args, *options])
     assert result.exit_code == 0, result.output
     text = page.read_text()
-    assert "5 pairs in each measure" in text and "499 random sign flips" in text
+    assert "for 5 pairs in each measure" in text and "499 random sign flips" in text
     assert "90 % (Student" in text
     result = CliRunner().invoke(main, [*args, "--force", "--baseline", "none"])
     assert result.exit_code == 2 and "baseline 'none'" in result.stderr

@@ -166,7 +166,7 @@ def test_official_submissions_to_trec_covid(shared):
     assert comparison.ranking["best_rank"].to_list() == [1, 2, 1, 2]
 
 
-def test_written_forms():
+def test_text_and_export_formats():
     qrels, runs = make_runs()
     comparison = dh.compare(qrels, {"a|b": runs["s1"], "[c]": runs["s2"]}, ["nDCG@5", "ERR"])
     text = str(comparison)
@@ -248,14 +248,14 @@ def test_many_systems_show_only_contested_pairs(many):
         (row["measure"], row["system"]): i
         for i, row in enumerate(comparison.ranking.iter_rows(named=True))
     }
-    shown = {(row["a"], row["b"], row["measure"]) for row in contested.frame.to_dicts()}
+    contested_pairs = {(row["a"], row["b"], row["measure"]) for row in contested.frame.to_dicts()}
     for row in comparison.pairs.iter_rows(named=True):
         a, b, measure = row["a"], row["b"], row["measure"]
         are_neighbours = abs(rank[measure, a] - rank[measure, b]) == 1
         is_contested = row["verdict"] == "decision error" or (
             are_neighbours and (row["verdict"] == "undecided: ties" or row["reversed"])
         )
-        assert ((a, b, measure) in shown) == is_contested
+        assert ((a, b, measure) in contested_pairs) == is_contested
     assert {"undecided: ties", "decision error"} == set(contested.frame["verdict"])
     assert contested.frame.columns == comparison.pairs.columns
     text = str(comparison)

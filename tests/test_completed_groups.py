@@ -87,7 +87,7 @@ def test_search_without_completion():
     [
         (lambda: vector_search.search(NumberIndex([[1]]), [1, 2], 1), "wrap a single query"),
         (lambda: vector_search.search(NumberIndex([[1]]), [[1]], 0), "k must be a whole number"),
-        (lambda: vector_search.search(object(), [[1]], 1), "object .*faiss"),
+        (lambda: vector_search.search(object(), [[1]], 1), "object .*index of faiss"),
         (
             lambda: vector_search.complete_groups(
                 NumberIndex([[1]]), [[1]], [[0], [0]], [[1], [1]]

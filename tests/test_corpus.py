@@ -258,8 +258,8 @@ def test_queries_policies_match_evaluate(policy):
     )
     scores = query_vectors @ vectors.T
     run = {
-        f"q{q}": {f"d{d}": score for d, score in enumerate(own)}
-        for q, own in enumerate(scores.tolist())
+        f"q{q}": {f"d{d}": score for d, score in enumerate(row)}
+        for q, row in enumerate(scores.tolist())
     }
     dense = quiet(dh.evaluate)(judged, run, ["MRR"], queries=policy)
     assert result.query_ids == dense.query_ids

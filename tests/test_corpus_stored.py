@@ -87,7 +87,7 @@ def replace_part(vectors):
 
 
 WRONG = {
-    "cut": (truncate, "part-1.safetensors cannot be read"),
+    "cut": (truncate, "part-1.safetensors cannot be read as safetensors"),
     "width": (replace_part(np.ones((2, 15), "f4")), "part-1.* width 15.*part-0.* 16"),
     "one dimension": (
         replace_part(np.ones(7, "f4")),
