@@ -1,12 +1,12 @@
-"""Judgements and runs for comparisons: made up, with many ties."""
+"""Generate judgements and runs with many ties."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def made_up(queries: int = 30, systems: int = 3, seed: int = 0):
-    """Judgements and runs of systems that differ in noise and in how many scores they know."""
+def make_runs(queries: int = 30, systems: int = 3, seed: int = 0):
+    """Return random judgements and runs; systems differ in noise and in the rounding of scores."""
     rng = np.random.default_rng(seed)
     relevance = rng.random((queries, 15)) < 0.2
     relevance[:, 0] = True

@@ -1,4 +1,4 @@
-"""Pages of the documentation as their reader runs them."""
+"""Run the code blocks of documentation pages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# A block that needs the hub is announced by a comment, and its page says so in words.
+# A comment marks a block that needs the hub; the text of the page says so, too.
 BLOCK = re.compile(r"(<!-- not run -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def run_page(page: Path) -> None:
-    """Run the blocks of a page one after the other, as a reader would paste them."""
+    """Run the blocks of a page in order, in one namespace."""
     namespace: dict[str, object] = {}
     for needs_hub, language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if needs_hub:
@@ -23,30 +23,32 @@ def run_page(page: Path) -> None:
             exec(compile(text, str(page), "exec"), namespace)
         elif language == "console":
             run_console(text)
-        elif named := re.match(r"# ([\w.-]+)\n", text):  # a file, whose first line names it
-            Path(named[1]).write_text(text, encoding="utf-8")
+        elif file_name := re.match(r"# ([\w.-]+)\n", text):  # the first line names the file
+            Path(file_name[1]).write_text(text, encoding="utf-8")
 
 
 def run_console(text: str) -> None:
+    """Run the `deadheat` commands of a block and compare their output with that of the page."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        line, shown = re.fullmatch(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", part, re.DOTALL).groups()
-        words = shlex.split(line.replace("\\\n", ""), comments=True)
-        if words[0] != "deadheat":
-            assert words[0] in ("make", "pip", "python3", "source"), line
+        line, expected = re.fullmatch(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", part, re.DOTALL).groups()
+        args = shlex.split(line.replace("\\\n", ""), comments=True)
+        if args[0] != "deadheat":
+            assert args[0] in ("make", "pip", "python3", "source"), line
             continue
-        printed = deadheat(*words[1:])
-        if shown.strip():  # a line of "…" is for lines that the page leaves out
-            pattern = ".*".join(map(re.escape, f"{shown.strip()}\n".split("…\n")))
-            assert re.fullmatch(pattern, f"{printed.strip()}\n", re.DOTALL), f"{line}\n{printed}"
+        output = deadheat(*args[1:])
+        if expected.strip():  # a line "…" matches any lines
+            pattern = ".*".join(map(re.escape, f"{expected.strip()}\n".split("…\n")))
+            assert re.fullmatch(pattern, f"{output.strip()}\n", re.DOTALL), f"{line}\n{output}"
 
 
-def deadheat(*words: str) -> str:
-    return run_python("-m", "deadheat.cli", *words)
+def deadheat(*args: str) -> str:
+    """Run the command and return its output."""
+    return run_python("-m", "deadheat.cli", *args)
 
 
-def run_python(*words: str) -> str:
-    """What Python prints; an error if it ends with one."""
-    command = [sys.executable, *words]
+def run_python(*args: str) -> str:
+    """Run Python and return its output; fail if the exit status is not 0."""
+    command = [sys.executable, *args]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,4 +1,4 @@
-"""Call public functions without their warnings, which fail a test otherwise."""
+"""Ignore the warnings of public functions; pytest turns warnings into errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 def quiet(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that ignores every `DeadheatWarning`; only for the main thread."""
+    """Return a function that ignores every `DeadheatWarning`. Use it only in the main thread."""
 
     @functools.wraps(function)
     def without_warnings(*args: P.args, **options: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""`dh.check`: effect, cause and remedy, of runs with known causes and of models that are run."""
+"""`dh.check`: effect, cause and remedy for runs and for models."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 QRELS = {f"q{q}": {"d0": 1, "d3": 1} for q in range(20)}
 
 
-def run_of(scores: np.ndarray) -> dict[str, dict[str, float]]:
+def make_run(scores: np.ndarray) -> dict[str, dict[str, float]]:
     return {
-        f"q{q}": {f"d{d}": float(value) for d, value in enumerate(own)}
-        for q, own in enumerate(scores)
+        f"q{q}": {f"d{d}": float(value) for d, value in enumerate(row)}
+        for q, row in enumerate(scores)
     }
 
 
@@ -57,59 +57,61 @@ CAUSES = {
 
 
 @pytest.mark.parametrize("kind", CAUSES)
-def test_a_known_cause_is_found_and_its_remedy_named(kind):
+def test_check_reports_the_cause_and_the_remedy(kind):
     scores, cause, remedy = CAUSES[kind]
-    found = dh.check(QRELS, run_of(scores), "MAP")
-    assert (found.cause_kind, found.range > 0) == (kind, True)
-    assert cause in found.cause and remedy in found.remedy
-    assert found.range == dh.evaluate(QRELS, run_of(scores), ["MAP"])["MAP"].range
-    assert not found.ok(0) and found.ok(1)
+    report = dh.check(QRELS, make_run(scores), "MAP")
+    assert (report.cause_kind, report.range > 0) == (kind, True)
+    assert cause in report.cause and remedy in report.remedy
+    assert report.range == dh.evaluate(QRELS, make_run(scores), ["MAP"])["MAP"].range
+    assert not report.ok(0) and report.ok(1)
 
 
-def test_a_run_without_ties_needs_nothing():
-    found = dh.check(QRELS, run_of(random_scores()), ["nDCG@10", "MAP"])
-    assert (found.cause_kind, found.remedy_kind, found.range) == ("none", "none", 0)
-    assert found.ok(0) and "cannot move your numbers" in found.effect
-    assert found.remedy == "nothing to do"
+def test_run_without_ties_needs_no_remedy():
+    report = dh.check(QRELS, make_run(random_scores()), ["nDCG@10", "MAP"])
+    assert (report.cause_kind, report.remedy_kind, report.range) == ("none", "none", 0)
+    assert report.ok(0) and "cannot move your numbers" in report.effect
+    assert report.remedy == "nothing to do"
 
 
-def test_ties_that_change_nothing_are_told_apart_from_none():
+def test_ties_without_effect_are_counted_and_need_no_remedy():
     run = {"q": {"a": 0.9, "b": 0.5, "c": 0.5}}
-    found = dh.check({"q": {"a": 1}}, run)
-    assert found.remedy_kind == "none" and found.cause.startswith("2 of 3 documents are tied")
+    report = dh.check({"q": {"a": 1}}, run)
+    assert report.remedy_kind == "none" and report.cause.startswith("2 of 3 documents are tied")
 
 
-def test_values_that_float32_ties_are_named():
+def test_scores_that_are_equal_only_in_float32_are_reported():
     run = {"q": {"a": 1.00000000001, "b": 1.0, "c": 0.5}}
-    found = dh.check({"q": {"b": 1}}, run, "MRR")
-    assert (found.range, found.cause_kind, found.remedy_kind) == (0, "float32", "float64")
-    assert "50.0 points" in found.effect
+    report = dh.check({"q": {"b": 1}}, run, "MRR")
+    assert (report.range, report.cause_kind, report.remedy_kind) == (0, "float32", "float64")
+    assert "50.0 points" in report.effect
 
 
-def test_lists_that_may_have_been_cut_are_named():
+def test_lists_that_end_in_a_tie_are_reported():
     run = {"q": {"a": 0.9, "b": 0.5, "c": 0.5}}
-    found = dh.check({"q": {"a": 1, "gone": 1}}, run, "nDCG@10")
-    assert (found.cause_kind, found.remedy_kind) == ("cut lists", "more documents")
-    assert "if the lists were cut" in found.remedy
+    report = dh.check({"q": {"a": 1, "gone": 1}}, run, "nDCG@10")
+    assert (report.cause_kind, report.remedy_kind) == ("cut lists", "more documents")
+    assert "if the lists were cut" in report.remedy
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=4))
-def test_any_run_gets_three_lines_of_80_columns(lists):
-    run = {f"q{q}": {f"d{d}": s / 4 for d, s in enumerate(own)} for q, own in enumerate(lists)}
-    found = dh.check({q: {"d0": 1} for q in run}, run)
-    lines = str(found).splitlines()
+def test_any_report_has_three_paragraphs_within_80_columns(lists):
+    run = {
+        f"q{q}": {f"d{d}": s / 4 for d, s in enumerate(values)} for q, values in enumerate(lists)
+    }
+    report = dh.check({q: {"d0": 1} for q in run}, run)
+    lines = str(report).splitlines()
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == [
         "Effect",
         "Cause",
         "Remedy",
     ]
     assert max(map(len, lines)) <= 80
-    assert (found.remedy_kind == "none") <= (found.range == 0)
-    assert json.loads(found.to_json())["range"] == found.range
-    assert "Remedy" in found._repr_html_() and "nDCG@10" in found.table()
+    assert (report.remedy_kind == "none") <= (report.range == 0)
+    assert json.loads(report.to_json())["range"] == report.range
+    assert "Remedy" in report._repr_html_() and "nDCG@10" in report.table()
 
 
-def test_recorded_models_get_the_remedy_that_their_regimes_need():
+def test_cause_of_recorded_models_by_regime():
     kinds = {
         (recording.scoring, regime): dh.check(recording.qrels, run).cause_kind
         for recording in recordings().values()
@@ -119,7 +121,7 @@ def test_recorded_models_get_the_remedy_that_their_regimes_need():
     assert {kind for name, kind in kinds.items() if name[1] == "native"} == {"grid"}
 
 
-def test_the_cheapest_regime_that_works_is_chosen():
+def test_choose_regime_returns_the_cheapest_regime_that_is_good_enough():
     ranges = {"native": 0.27, "hps": 0.0045, "head": 0.0015, "hps-logit": 0.004, "head-logit": 0.0}
     assert choose_regime(ranges, "hps") == "head-logit"
     assert choose_regime({**ranges, "head": 0.00005}, "hps") == "head"
@@ -151,11 +153,11 @@ def cross_encoder(folder, dtype: str):
     return library.CrossEncoder(str(folder), model_kwargs={"dtype": dtype})
 
 
-def test_a_cross_encoder_is_measured_as_its_library_scores(tiny, dataset):
+def test_cross_encoder_check_matches_predict(tiny, dataset):
     model = cross_encoder(tiny[1], "bfloat16")
-    own = model.activation_fn
-    found = dh.check(model, dataset, batch_size=4)
-    assert model.activation_fn is own
+    activation = model.activation_fn
+    report = dh.check(model, dataset, batch_size=4)
+    assert model.activation_fn is activation
     texts = [
         (dataset.queries[q], dataset.corpus[d]) for q in dataset.queries for d in dataset.corpus
     ]
@@ -167,42 +169,42 @@ def test_a_cross_encoder_is_measured_as_its_library_scores(tiny, dataset):
         }
     )
     expected = dh.evaluate(dict(dataset.judgements), frame, ["nDCG@10"])["nDCG@10"]
-    assert found.result["nDCG@10"] == expected
-    assert set(found.regimes) >= {"native", "hps", "head", "hps-logit", "head-logit"}
-    assert found.regimes["head"].tied <= found.regimes["hps"].tied
-    assert "sentence-transformers" in found.effect and "4 queries" in found.effect
-    # A text and its copy, in four lists; they tie where they shared a batch.
-    assert found.regimes["head"].duplicates in (2, 4, 6, 8)
-    assert "(now)" in found.table()
+    assert report.result["nDCG@10"] == expected
+    assert set(report.regimes) >= {"native", "hps", "head", "hps-logit", "head-logit"}
+    assert report.regimes["head"].tied <= report.regimes["hps"].tied
+    assert "sentence-transformers" in report.effect and "4 queries" in report.effect
+    # One text has a copy in each of four lists; both tie if they are in the same batch.
+    assert report.regimes["head"].duplicates in (2, 4, 6, 8)
+    assert "(now)" in report.table()
 
 
-def test_the_head_of_a_check_is_that_of_high_precision(tiny, dataset):
+def test_cross_encoder_check_matches_high_precision_head(tiny, dataset):
     model = cross_encoder(tiny[1], "bfloat16")
-    found = dh.check(model, dataset, batch_size=4)
+    report = dh.check(model, dataset, batch_size=4)
     pairs = [
         (dataset.queries[q], dataset.corpus[d]) for q in dataset.queries for d in dataset.corpus
     ]
     scores = dh.high_precision(model, regime="head").predict(pairs, batch_size=4)
     run = {
-        q: dict(zip(dataset.corpus, own.tolist(), strict=True))
-        for q, own in zip(dataset.queries, scores.reshape(len(dataset.queries), -1), strict=True)
+        q: dict(zip(dataset.corpus, row.tolist(), strict=True))
+        for q, row in zip(dataset.queries, scores.reshape(len(dataset.queries), -1), strict=True)
     }
     expected = dh.evaluate(dict(dataset.judgements), run, ["nDCG@10"])["nDCG@10"]
-    assert found.regimes["head"].result["nDCG@10"].expected == pytest.approx(expected.expected)
+    assert report.regimes["head"].result["nDCG@10"].expected == pytest.approx(expected.expected)
 
 
-def test_a_model_in_fp32_is_said_to_be(tiny, dataset):
-    found = dh.check(cross_encoder(tiny[1], "float32"), dataset)
-    assert set(found.regimes) == {"native", "hps-logit"}
-    assert found.remedy_kind in ("none", "deduplicate")
+def test_fp32_model_has_only_native_and_hps_logit(tiny, dataset):
+    report = dh.check(cross_encoder(tiny[1], "float32"), dataset)
+    assert set(report.regimes) == {"native", "hps-logit"}
+    assert report.remedy_kind in ("none", "deduplicate")
 
 
-def test_plain_transformers_and_loaded_models(tiny, dataset):
+def test_check_accepts_transformers_models_and_loaded_models(tiny, dataset):
     transformers = pytest.importorskip("transformers")
     auto = transformers.AutoModelForSequenceClassification
     model = auto.from_pretrained(tiny[1], dtype="bfloat16")
-    found = dh.check(model, dataset, samples=2)
-    assert found.now == "hps-logit" and "2 of 4 queries" in found.effect
+    report = dh.check(model, dataset, samples=2)
+    assert report.now == "hps-logit" and "2 of 4 queries" in report.effect
     from deadheat.lab.models import load_model
 
     loaded = load_model(tiny[1], model_dtype="bf16")
@@ -211,17 +213,17 @@ def test_plain_transformers_and_loaded_models(tiny, dataset):
         dh.check(loaded, dataset, regime="nope")
 
 
-def test_an_encoder_is_measured_as_its_library_scores(tiny, dataset):
+def test_bi_encoder_check_has_native_and_hps(tiny, dataset):
     library = pytest.importorskip("sentence_transformers")
     model = library.SentenceTransformer(str(tiny[1]), model_kwargs={"dtype": "bfloat16"})
-    found = dh.check(model, dataset)
-    assert {"native", "hps"} <= set(found.regimes)
-    assert found.regimes["native"].tied >= found.regimes["hps"].tied
+    report = dh.check(model, dataset)
+    assert {"native", "hps"} <= set(report.regimes)
+    assert report.regimes["native"].tied >= report.regimes["hps"].tied
 
 
 @pytest.fixture(scope="module")
 def causal(tmp_path_factory):
-    """Yes/no rerankers of sentence-transformers: by one logit of a causal model, or by two."""
+    """Build yes/no rerankers of sentence-transformers that use one logit or two."""
     library = pytest.importorskip("sentence_transformers")
     modules = pytest.importorskip("sentence_transformers.cross_encoder.modules")
     transformer = pytest.importorskip("sentence_transformers.base.modules").Transformer
@@ -239,28 +241,27 @@ def causal(tmp_path_factory):
     return build
 
 
-def pairs_of(dataset) -> list[tuple[str, str]]:
+def make_pairs(dataset) -> list[tuple[str, str]]:
+    """Return all pairs of query and document texts."""
     lists = dataset.candidates
     return [(dataset.queries[q], dataset.corpus[d]) for q in lists for d in lists[q]]
 
 
 def evaluate_scores(dataset, scores):
-    """Evaluate the scores of all pairs, in the order of `pairs_of`."""
-    columns = zip(*((q, d) for q, own in dataset.candidates.items() for d in own), strict=True)
+    """Evaluate the scores of all pairs, in the order of `make_pairs`."""
+    columns = zip(*((q, d) for q, docs in dataset.candidates.items() for d in docs), strict=True)
     frame = pl.DataFrame(dict(zip(("query_id", "doc_id"), map(list, columns), strict=True)))
     frame = frame.with_columns(score=pl.Series(np.asarray(scores, np.float32)))
     return dh.evaluate(dict(dataset.judgements), frame, ["nDCG@10"])["nDCG@10"]
 
 
 @pytest.mark.parametrize("pair", [True, False])
-def test_a_causal_reranker_is_measured_as_its_library_and_high_precision_score(
-    causal, dataset, pair
-):
+def test_causal_reranker_check_matches_predict_and_high_precision(causal, dataset, pair):
     model = causal(pair=pair)
-    found = dh.check(model, dataset, batch_size=4)
-    assert set(found.regimes) >= {"native", "hps", "head", "hps-logit", "head-logit"}
-    pairs = pairs_of(dataset)
-    assert found.result["nDCG@10"] == evaluate_scores(dataset, model.predict(pairs, batch_size=4))
+    report = dh.check(model, dataset, batch_size=4)
+    assert set(report.regimes) >= {"native", "hps", "head", "hps-logit", "head-logit"}
+    pairs = make_pairs(dataset)
+    assert report.result["nDCG@10"] == evaluate_scores(dataset, model.predict(pairs, batch_size=4))
     for regime, options in {
         "hps": {"regime": "hps"},
         "head": {"regime": "head"},
@@ -268,11 +269,11 @@ def test_a_causal_reranker_is_measured_as_its_library_and_high_precision_score(
     }.items():
         scores = dh.high_precision(model, **options).predict(pairs, batch_size=4)
         expected = evaluate_scores(dataset, scores).expected
-        assert found.regimes[regime].result["nDCG@10"].expected == pytest.approx(expected)
+        assert report.regimes[regime].result["nDCG@10"].expected == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", ["cross-encoder", "transformers", "load_model"])
-def test_a_classifier_of_two_labels_is_ranked_by_the_second(tiny, dataset, tmp_path, kind):
+def test_classifier_with_two_labels_is_ranked_by_the_second_label(tiny, dataset, tmp_path, kind):
     transformers = pytest.importorskip("transformers")
     from deadheat.lab.models import load_model
 
@@ -283,45 +284,45 @@ def test_a_classifier_of_two_labels_is_ranked_by_the_second(tiny, dataset, tmp_p
         "transformers": lambda: auto.from_pretrained(folder, dtype="bfloat16"),
         "load_model": lambda: load_model(folder, model_dtype="bf16"),
     }[kind]()
-    found = dh.check(model, dataset, batch_size=4)
-    assert set(found.regimes) == {"native", "hps", "head", "hps-logit", "head-logit"}
-    logits = cross_encoder(folder, "float32").predict(pairs_of(dataset))
-    in_fp32 = evaluate_scores(dataset, logits[:, 1] - logits[:, 0])
-    assert found.regimes["head-logit"].result["nDCG@10"].expected == pytest.approx(
-        in_fp32.expected, abs=0.1
+    report = dh.check(model, dataset, batch_size=4)
+    assert set(report.regimes) == {"native", "hps", "head", "hps-logit", "head-logit"}
+    logits = cross_encoder(folder, "float32").predict(make_pairs(dataset))
+    expected = evaluate_scores(dataset, logits[:, 1] - logits[:, 0])
+    assert report.regimes["head-logit"].result["nDCG@10"].expected == pytest.approx(
+        expected.expected, abs=0.1
     )
 
 
-def test_a_loaded_bi_encoder(tiny, dataset, tmp_path):
+def test_loaded_bi_encoder_check_matches_score(tiny, dataset, tmp_path):
     from deadheat.lab.models import load_model
 
     folder = tiny[0].add_pooling(tiny[0].bert_encoder(tmp_path / "encoder"), "mean")
     model = load_model(folder, model_dtype="bf16", kind="bi-encoder")
-    found = dh.check(model, dataset)
-    assert (set(found.regimes), found.now) == ({"native", "hps"}, "hps")
+    report = dh.check(model, dataset)
+    assert (set(report.regimes), report.now) == ({"native", "hps"}, "hps")
     queries = outputs_of(model, list(dataset.queries.values()), "query").vectors
     documents = outputs_of(model, list(dataset.corpus.values()), "document").vectors
-    for regime in found.regimes:
+    for regime in report.regimes:
         vectors = {"queries": queries, "documents": documents}
         scores = score("dot", regime=regime, model_dtype="bf16", **vectors)
         expected = evaluate_scores(dataset, scores.reshape(-1)).expected
-        assert found.regimes[regime].result["nDCG@10"].expected == pytest.approx(expected)
+        assert report.regimes[regime].result["nDCG@10"].expected == pytest.approx(expected)
 
 
-def test_an_encoder_of_tokens(tiny, dataset, tmp_path):
+def test_multi_vector_encoder_check_matches_high_precision(tiny, dataset, tmp_path):
     library = pytest.importorskip("sentence_transformers")
     if not hasattr(library, "MultiVectorEncoder"):
         pytest.skip("sentence-transformers has a MultiVectorEncoder from 6.0 on")
     folder = tiny[0].bert_encoder(tmp_path / "encoder")
     model = library.MultiVectorEncoder(str(folder), device="cpu").bfloat16().eval()
-    found = dh.check(model, dataset)
-    assert "hps" in found.regimes and "sentence-transformers" in found.effect
+    report = dh.check(model, dataset)
+    assert "hps" in report.regimes and "sentence-transformers" in report.effect
     view = dh.high_precision(model)
     queries = view.encode_query(list(dataset.queries.values()))
     documents = view.encode_document(list(dataset.corpus.values()))
     scores = view.similarity(queries, documents)
     expected = evaluate_scores(dataset, scores.reshape(-1)).expected
-    assert found.regimes["hps"].result["nDCG@10"].expected == pytest.approx(expected, abs=0.02)
+    assert report.regimes["hps"].result["nDCG@10"].expected == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -331,14 +332,14 @@ def test_an_encoder_of_tokens(tiny, dataset, tmp_path):
         ({"candidates": None}, "no query with .*candidates.* candidates='bm25'"),
     ],
 )
-def test_datasets_that_cannot_be_checked(tiny, dataset, change, message):
+def test_dataset_without_judgements_or_candidates_is_rejected(tiny, dataset, change, message):
     from dataclasses import replace
 
     with pytest.raises(dh.InputError, match=message):
         dh.check(cross_encoder(tiny[1], "bfloat16"), replace(dataset, **change))
 
 
-def test_models_that_cannot_be_run_are_named(dataset):
+def test_unsupported_model_is_named(dataset):
     torch = pytest.importorskip("torch")
     with pytest.raises(dh.InputError, match=r"a Linear cannot be run: .*sentence-transformers"):
         dh.check(torch.nn.Linear(2, 1), dataset)
@@ -351,13 +352,13 @@ def test_models_that_cannot_be_run_are_named(dataset):
 # The command
 
 
-def call(*words: object, status: int = 0):
-    done = CliRunner().invoke(main, ["check", *map(str, words)])
-    assert done.exit_code == status, done.output
-    return done
+def call(*args: object, status: int = 0):
+    result = CliRunner().invoke(main, ["check", *map(str, args)])
+    assert result.exit_code == status, result.output
+    return result
 
 
-def test_the_gate_sets_the_exit_status(tmp_path):
+def test_max_range_sets_the_exit_status(tmp_path):
     run = {q: {f"d{d}": 0.5 for d in range(4)} for q in QRELS}
     (tmp_path / "qrels.json").write_text(json.dumps(QRELS))
     (tmp_path / "run.json").write_text(json.dumps(run))
@@ -370,12 +371,12 @@ def test_the_gate_sets_the_exit_status(tmp_path):
     assert "check needs" in call(*files, "--model", "x", status=2).stderr
 
 
-def test_the_command_runs_a_model(tiny, dataset, tmp_path):
+def test_check_command_runs_a_model(tiny, dataset, tmp_path):
     from deadheat.lab.datasets import write_dataset
 
     folder = tmp_path / "data"
     folder.mkdir()
     write_dataset(dataset, lambda name, data: (folder / name).write_bytes(data))
-    words = ("--model", tiny[1], "--dataset", folder, "--model-dtype", "bf16")
-    done = call(*words, "--samples", 3, "--details")
-    assert "3 of 4 queries" in " ".join(done.stdout.split()) and "head-logit" in done.stdout
+    args = ("--model", tiny[1], "--dataset", folder, "--model-dtype", "bf16")
+    result = call(*args, "--samples", 3, "--details")
+    assert "3 of 4 queries" in " ".join(result.stdout.split()) and "head-logit" in result.stdout

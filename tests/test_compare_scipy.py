@@ -1,4 +1,4 @@
-"""`compare` on whole runs against the permutation test and the t interval of scipy."""
+"""`compare` matches the permutation test and the t interval of SciPy."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import deadheat as dh
 stats = pytest.importorskip("scipy.stats")
 
 
-def systems(seed: int, queries: int) -> tuple[dict, dict[str, dict]]:
-    """Judgements, and two runs with many ties of which one is somewhat better."""
-    random = np.random.default_rng(seed)
+def make_systems(seed: int, queries: int) -> tuple[dict, dict[str, dict]]:
+    """Return judgements and two runs with many ties; `a` has less noise than `b`."""
+    rng = np.random.default_rng(seed)
     qrels, runs = {}, {"a": {}, "b": {}}
     for q in map(str, range(queries)):
-        grades = random.integers(0, 3, 12)
+        grades = rng.integers(0, 3, 12)
         grades[0] = 1
         qrels[q] = {f"d{i}": int(grade) for i, grade in enumerate(grades)}
         for name, noise in (("a", 0.8), ("b", 1.6)):
-            scores = np.round(grades + noise * random.normal(size=12))
+            scores = np.round(grades + noise * rng.normal(size=12))
             runs[name][q] = {f"d{i}": float(score) for i, score in enumerate(scores)}
     return qrels, runs
 
 
-def compared(qrels: dict, runs: dict, **options) -> tuple[dict, np.ndarray]:
-    """The row of the pair, and its differences query by query from results of their own."""
+def compare(qrels: dict, runs: dict, **options) -> tuple[dict, np.ndarray]:
+    """Return the row of the pair, and the difference per query, from separate evaluations."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dh.DeadheatWarning)
         comparison = dh.compare(qrels, runs, ["nDCG@5"], **options)
@@ -41,26 +41,28 @@ def compared(qrels: dict, runs: dict, **options) -> tuple[dict, np.ndarray]:
 
 
 @pytest.mark.parametrize("queries", [2, 5, 9, 12])
-def test_exact_p_values_are_scipys(queries):
+def test_exact_p_values_match_scipy(queries):
     for seed in range(5):
-        row, differences = compared(*systems(seed, queries))
-        peer = stats.permutation_test(
+        row, differences = compare(*make_systems(seed, queries))
+        expected = stats.permutation_test(
             (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
         )
-        assert row["p_value"] == pytest.approx(peer.pvalue, abs=1e-12)
+        assert row["p_value"] == pytest.approx(expected.pvalue, abs=1e-12)
 
 
-def test_sampled_p_values_are_scipys_but_for_chance():
-    row, differences = compared(*systems(3, 30), resamples=9_999)
-    peer = stats.permutation_test(
+def test_sampled_p_values_match_scipy():
+    row, differences = compare(*make_systems(3, 30), resamples=9_999)
+    expected = stats.permutation_test(
         (differences,), np.mean, permutation_type="samples", n_resamples=20_000, rng=1
     )
-    assert row["p_value"] == pytest.approx(peer.pvalue, abs=0.02)
+    assert row["p_value"] == pytest.approx(expected.pvalue, abs=0.02)
 
 
 @pytest.mark.parametrize("queries", [10, 40])
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
-def test_intervals_are_scipys(queries, alpha):
-    row, differences = compared(*systems(queries, queries), alpha=alpha, resamples=99)
-    peer = stats.ttest_1samp(differences, 0).confidence_interval(1 - alpha)
-    assert (row["interval_low"], row["interval_high"]) == pytest.approx((peer.low, peer.high))
+def test_intervals_match_scipy(queries, alpha):
+    row, differences = compare(*make_systems(queries, queries), alpha=alpha, resamples=99)
+    expected = stats.ttest_1samp(differences, 0).confidence_interval(1 - alpha)
+    assert (row["interval_low"], row["interval_high"]) == pytest.approx(
+        (expected.low, expected.high)
+    )
