@@ -66,7 +66,7 @@ NEAR_TIE = {"q": {"z": 0.1, "a": 0.1 + 1e-12}}
 @pytest.mark.parametrize(
     ("options", "order", "oblivious"),
     [
-        ({"tie_break": "pytrec_eval"}, ["z", "a"], 0.5),  # tied in float32; z comes first by id
+        ({"tie_break": "pytrec_eval"}, ["z", "a"], 0.5),  # tied in float32; the larger id is first
         ({"tie_break": "pytrec_eval", "tie_tolerance": 1e-9}, ["z", "a"], 0.5),
         ({"tie_break": "id_desc"}, ["a", "z"], 1),
         ({"tie_break": "id_desc", "tie_tolerance": 1e-9}, ["a", "z"], 1),  # without tolerance

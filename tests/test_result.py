@@ -45,7 +45,7 @@ def test_summary(result):
     assert recall.measure == "Recall@2"
     assert (recall.expected, recall.best, recall.worst) == (0.875, 1.0, 0.75)
     assert (recall.range, recall.oblivious, recall.bias) == (0.25, 0.75, -0.125)
-    assert recall.std == pytest.approx(0.25 / 2)  # one of two queries is 0.5 or 1 with equal chance
+    assert recall.std == pytest.approx(0.25 / 2)  # one of two queries: 0.5 or 1
     assert recall.sampling_error == pytest.approx(np.std([0.75, 1.0], ddof=1) / math.sqrt(2))
     assert recall.queries == 2
     assert result["ERR"].std is None
@@ -262,7 +262,7 @@ def test_csv_has_full_precision(result):
 def test_csv_can_be_parsed_with_any_ids(result):
     for per_query in (True, False):
         text = result.to_csv(per_query=per_query)
-        assume("\0" not in text or sys.version_info >= (3, 11))  # csv of 3.10 refuses it
+        assume("\0" not in text or sys.version_info >= (3, 11))  # csv of Python 3.10 rejects it
         lines = list(csv.reader(io.StringIO(text, newline="")))
         assert len({len(line) for line in lines}) == 1
         assert {line[0] for line in lines[1:]} == {result.name}
