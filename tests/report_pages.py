@@ -1,4 +1,4 @@
-"""Inputs of report pages, pages made of them, and what is in a page."""
+"""Helpers for tests of report pages: inputs, pages and their data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE = (
 
 
 def write_inputs(folder: Path, queries: int = 60, *, names: tuple[str, ...] = ()) -> list[str]:
-    """Judgements and two runs: one with many ties, one without; JSON, so that ids are free."""
+    """Write judgements and two runs, with and without ties, as JSON, which allows any id."""
     random = np.random.default_rng(0)
     ids = [*names, *(f"q{i}" for i in range(queries - len(names)))]
     docs = [*names, *(f"d{i}" for i in range(30 - len(names)))]
@@ -41,25 +41,25 @@ def write_inputs(folder: Path, queries: int = 60, *, names: tuple[str, ...] = ()
     return [str(path) for path in paths]
 
 
-def deadheat(*words: object, status: int = 0) -> str:
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == status, done.output
-    return done.output
+def run_deadheat(*args: object, status: int = 0) -> str:
+    result = CliRunner().invoke(main, [str(word) for word in args])
+    assert result.exit_code == status, result.output
+    return result.output
 
 
-def data_of(page: str) -> dict:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    return json.loads(found[1])
+def parse_data(page: str) -> dict:
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(match[1])
 
 
-def evaluated(qrels: dict, run: dict, measures: list[str], **options: object) -> dh.Result:
+def evaluate_quietly(qrels: dict, run: dict, measures: list[str], **options: object) -> dh.Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dh.DeadheatWarning)
         return dh.evaluate(qrels, run, measures, **options)
 
 
-def compared_page(*results: dh.Result) -> str:
-    """The page of results under numbers, compared in their first measures."""
+def render_comparison(*results: dh.Result) -> str:
+    """Return a page that compares results, whose names are numbers."""
     systems = [System(result, str(i)) for i, result in enumerate(results)]
     measures = [measure for result in results for measure in result.views]
     return render_page([Collection("c", systems).compare(measures)])

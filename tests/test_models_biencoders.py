@@ -1,4 +1,4 @@
-"""Bi-encoders: embeddings against direct computations, pooling, prompts, order of batches."""
+"""Bi-encoders: embeddings compared with direct computations, pooling, prompts, order of batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load(folder: Path, dtype: str = "fp32", **options) -> BiEncoder:
     return model
 
 
-def direct(folder: Path, text: str, pooling: str) -> torch.Tensor:
+def embed_directly(folder: Path, text: str, pooling: str) -> torch.Tensor:
     """Embed one text alone in FP32 with transformers, sharing no code with deadheat."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32)
@@ -39,55 +39,59 @@ def direct(folder: Path, text: str, pooling: str) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def mean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mean_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tiny.bert_encoder(tmp_path_factory.mktemp("mean") / "encoder")
     return tiny.add_pooling(folder, "mean", {"query": "find: ", "passage": "text: "})
 
 
 @pytest.fixture(scope="module")
-def last(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def last_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tiny.qwen_encoder(tmp_path_factory.mktemp("last") / "encoder")
     return tiny.add_pooling(folder, "lasttoken")
 
 
-def test_mean_pooling_and_the_prompts_of_the_checkpoint(mean):
-    model = load(mean, batch_size=4)
+def test_mean_pooling_uses_the_prompts_of_the_checkpoint(mean_encoder):
+    model = load(mean_encoder, batch_size=4)
     queries, documents = outputs_of(model, TEXTS, "query"), outputs_of(model, TEXTS, "document")
-    want = torch.stack([direct(mean, "find: " + text, "mean") for text in TEXTS])
-    torch.testing.assert_close(queries.vectors, want, rtol=1e-4, atol=1e-5)
-    want = torch.stack([direct(mean, "text: " + text, "mean") for text in TEXTS])
-    torch.testing.assert_close(documents.vectors, want, rtol=1e-4, atol=1e-5)
+    expected = torch.stack(
+        [embed_directly(mean_encoder, "find: " + text, "mean") for text in TEXTS]
+    )
+    torch.testing.assert_close(queries.vectors, expected, rtol=1e-4, atol=1e-5)
+    expected = torch.stack(
+        [embed_directly(mean_encoder, "text: " + text, "mean") for text in TEXTS]
+    )
+    torch.testing.assert_close(documents.vectors, expected, rtol=1e-4, atol=1e-5)
     assert queries.provenance.pooling == "mean, Normalize" and queries.provenance.normalised
     assert queries.provenance.prompt["query"] == "find: "
 
 
-def test_last_token_pooling_without_prompts(last):
-    output = outputs_of(load(last, batch_size=4), TEXTS, "document")
-    want = torch.stack([direct(last, text, "lasttoken") for text in TEXTS])
-    torch.testing.assert_close(output.vectors, want, rtol=1e-4, atol=1e-5)
+def test_last_token_pooling_without_prompts(last_encoder):
+    output = outputs_of(load(last_encoder, batch_size=4), TEXTS, "document")
+    expected = torch.stack([embed_directly(last_encoder, text, "lasttoken") for text in TEXTS])
+    torch.testing.assert_close(output.vectors, expected, rtol=1e-4, atol=1e-5)
     assert output.provenance.pooling == "lasttoken, Normalize"
     assert output.provenance.prompt is None
 
 
-def test_embeddings_that_are_not_normalised(tmp_path):
+def test_embeddings_without_normalisation(tmp_path):
     folder = tiny.add_pooling(tiny.bert_encoder(tmp_path / "raw"), "mean", normalize=False)
     output = outputs_of(load(folder), TEXTS, "document")
     assert output.provenance.pooling == "mean" and not output.provenance.normalised
-    unit = torch.stack([direct(folder, text, "mean") for text in TEXTS])
+    unit = torch.stack([embed_directly(folder, text, "mean") for text in TEXTS])
     norms = output.vectors.norm(dim=1, keepdim=True)
     assert (norms - 1).abs().min() > 0.1
     torch.testing.assert_close(output.vectors / norms, unit, rtol=1e-4, atol=1e-5)
 
 
-def test_a_default_prompt_for_other_tasks_is_not_used(last, tmp_path):
-    folder = Path(shutil.copytree(last, tmp_path / "default"))
+def test_default_prompt_for_other_tasks_is_ignored(last_encoder, tmp_path):
+    folder = Path(shutil.copytree(last_encoder, tmp_path / "default"))
     config = {"prompts": {"cluster": "group: "}, "default_prompt_name": "cluster"}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(config))
     vectors = outputs_of(load(folder), TEXTS[:1], "document").vectors
-    torch.testing.assert_close(vectors[0], direct(last, TEXTS[0], "lasttoken"))
+    torch.testing.assert_close(vectors[0], embed_directly(last_encoder, TEXTS[0], "lasttoken"))
 
 
-def test_a_table_of_word_vectors_is_no_model_of_ours(tmp_path):
+def test_static_embedding_model_is_rejected(tmp_path):
     modules = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
     tokenizer = tiny.bert_tokenizer().backend_tokenizer
     static = modules.StaticEmbedding(tokenizer, embedding_dim=8)
@@ -96,27 +100,27 @@ def test_a_table_of_word_vectors_is_no_model_of_ours(tmp_path):
         load(tmp_path)
 
 
-def test_a_prompt_of_ones_own(mean):
-    model = load(mean, prompt=TextPrompt(query="{instruction}: "), instruction="who")
-    want = direct(mean, "who: " + TEXTS[0], "mean")
-    torch.testing.assert_close(outputs_of(model, TEXTS[:1], "query").vectors[0], want)
-    want = direct(mean, TEXTS[0], "mean")
-    torch.testing.assert_close(outputs_of(model, TEXTS[:1], "document").vectors[0], want)
+def test_custom_prompt(mean_encoder):
+    model = load(mean_encoder, prompt=TextPrompt(query="{instruction}: "), instruction="who")
+    expected = embed_directly(mean_encoder, "who: " + TEXTS[0], "mean")
+    torch.testing.assert_close(outputs_of(model, TEXTS[:1], "query").vectors[0], expected)
+    expected = embed_directly(mean_encoder, TEXTS[0], "mean")
+    torch.testing.assert_close(outputs_of(model, TEXTS[:1], "document").vectors[0], expected)
 
 
 @pytest.mark.parametrize(("dtype", "name"), [("bf16", "bfloat16"), ("fp16", "float16")])
-def test_embeddings_keep_the_dtype_of_the_model(mean, dtype, name):
-    vectors = outputs_of(load(mean, dtype), TEXTS, "document").vectors
+def test_embeddings_keep_the_dtype_of_the_model(mean_encoder, dtype, name):
+    vectors = outputs_of(load(mean_encoder, dtype), TEXTS, "document").vectors
     assert vectors.dtype == getattr(torch, name)
     norms = vectors.double().norm(dim=1)
     assert (norms != 1).all()
     torch.testing.assert_close(norms, torch.ones_like(norms), rtol=0.02, atol=0)
 
 
-def test_the_same_bits_again_and_after_a_break(last):
-    model = load(last, "bf16", batch_size=2)
+def test_batches_are_reproducible_and_resumable(last_encoder):
+    model = load(last_encoder, "bf16", batch_size=2)
     batches = model.batches(TEXTS, "query")
-    again = load(last, "bf16", batch_size=2).batches(TEXTS, "query")
+    again = load(last_encoder, "bf16", batch_size=2).batches(TEXTS, "query")
     assert len(batches) == 5
     whole = [batches.run(number)[0] for number in range(5)]
     for number in range(2, 5):
@@ -127,11 +131,11 @@ def test_the_same_bits_again_and_after_a_break(last):
         assert torch.equal(collected[list(indices)], vectors)
 
 
-def test_long_texts_are_cut_and_counted(mean):
+def test_long_texts_are_truncated_and_counted(mean_encoder):
     texts = ["horse " * 400, "horse"]
-    short = outputs_of(load(mean, max_length=50), texts, "document")
+    short = outputs_of(load(mean_encoder, max_length=50), texts, "document")
     assert (short.inputs.count, short.inputs.truncated) == (2, 1)
-    longer = outputs_of(load(mean, max_length=51), texts, "document")
+    longer = outputs_of(load(mean_encoder, max_length=51), texts, "document")
     assert not torch.equal(short.vectors[0], longer.vectors[0])
     torch.testing.assert_close(short.vectors[1], longer.vectors[1])
 
@@ -145,12 +149,12 @@ def test_long_texts_are_cut_and_counted(mean):
         ([3], r"queries\[0\] must be a text.* 3\b"),
     ],
 )
-def test_texts_that_cannot_be_embedded(mean, texts, message):
+def test_invalid_texts_are_rejected(mean_encoder, texts, message):
     with pytest.raises(InputError, match=message):
-        outputs_of(load(mean), texts, "query")
+        outputs_of(load(mean_encoder), texts, "query")
 
 
-def test_damaged_weights_are_noticed(tmp_path):
+def test_nan_in_the_weights_is_reported(tmp_path):
     folder = tiny.bert_encoder(tmp_path / "damaged")
     model = transformers.AutoModel.from_pretrained(folder)
     with torch.no_grad():

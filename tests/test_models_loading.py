@@ -1,4 +1,4 @@
-"""Finding and recognising checkpoints, the presets of the paper, and what is refused."""
+"""Loading checkpoints: detection of their kind, presets of the paper, rejected input."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.add_pooling(folder, "mean")
 
 
-def test_importing_the_room_does_not_import_torch():
+def test_import_does_not_load_torch():
     code = "import sys, deadheat.lab.models; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_presets_are_the_models_of_the_paper():
+def test_presets_are_the_models_of_the_paper():
     assert {(preset.names[0], preset.kind, preset.max_length) for preset in PRESETS} == {
         ("Qwen/Qwen3-Reranker-0.6B", "yes-no", 4096),
         ("BAAI/bge-reranker-v2-m3", "cross-encoder", 4096),
@@ -59,7 +59,7 @@ def test_the_presets_are_the_models_of_the_paper():
         "hub/models--BAAI--bge-reranker-v2-m3/snapshots/953dc6f6f85a1b2dbfca4c34a2796e7dde08d41e",
     ],
 )
-def test_a_preset_is_found_by_name(name):
+def test_find_preset_by_name(name):
     assert find_preset(name).names == ("BAAI/bge-reranker-v2-m3",)
     assert find_preset(name.replace("v2", "v1")) is None
 
@@ -80,15 +80,15 @@ def test_preset_qwen3_reranker(tmp_path):
     direct = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     with torch.no_grad():
         logits = direct(**tokenizer(text, return_tensors="pt")).logits[0, -1]
-    want = logits[tokenizer.convert_tokens_to_ids(["no", "yes"])]
-    torch.testing.assert_close(outputs_of(model, [(query, document)]).logits[0], want)
+    expected = logits[tokenizer.convert_tokens_to_ids(["no", "yes"])]
+    torch.testing.assert_close(outputs_of(model, [(query, document)]).logits[0], expected)
     assert model.provenance.max_length == 4096
 
 
 @pytest.mark.parametrize("name", ["bge-reranker-v2-m3", "gte-multilingual-reranker-base"])
 def test_preset_cross_encoders(tmp_path, name):
     if name.startswith("gte") and not hasattr(transformers, "GteConfig"):
-        pytest.skip("this transformers has no native gte class")
+        pytest.skip("this version of transformers has no native gte class")
     model = load((tiny.gte if name.startswith("gte") else tiny.xlm_roberta)(tmp_path / name))
     output = outputs_of(model, tiny.PAIRS[:3])
     assert output.logits.shape == (3, 1)
@@ -136,30 +136,30 @@ def test_preset_bi_encoders(tmp_path, name, build, pooling, query, document, len
         assert output.provenance.pooling == f"{pooling}, Normalize"
 
 
-def test_the_composition_of_batches_is_the_documented_one():
+def test_batch_plan_matches_the_documentation():
     plan = plan_batches([5, 7, 7, 5, 20, 30], batch_size=4, max_length=10)
     assert plan == [[4, 5, 1, 2], [0, 3]]
 
 
-def test_the_length_of_the_checkpoint_is_used_without_a_preset(reranker, encoder):
+def test_max_length_defaults_to_that_of_the_checkpoint(reranker, encoder):
     assert load(reranker).provenance.max_length == 8192
     assert load(encoder).provenance.max_length == 512
 
 
 @pytest.mark.parametrize("length", [0, 1, 8193])
-def test_a_length_the_model_cannot_read(reranker, length):
+def test_unsupported_max_length_is_rejected(reranker, length):
     with pytest.raises(InputError, match=f"max_length {length} .*2 to 8192 tokens"):
         load(reranker, max_length=length)
 
 
-def test_a_bi_encoder_is_no_reranker_and_the_reverse(reranker, encoder):
+def test_wrong_kind_is_rejected(reranker, encoder):
     with pytest.raises(InputError, match=r"is a bi-encoder model .*not a cross-encoder"):
         load(encoder, kind="cross-encoder")
     with pytest.raises(InputError, match=r"is a cross-encoder model .*not a bi-encoder"):
         load(reranker, kind="bi-encoder")
 
 
-def test_a_classifier_without_its_head(tmp_path):
+def test_classifier_without_head_weights_is_rejected(tmp_path):
     folder = tiny.bert_encoder(tmp_path / "headless")
     config = json.loads((folder / "config.json").read_text())
     config["architectures"] = ["BertForSequenceClassification"]
@@ -168,15 +168,15 @@ def test_a_classifier_without_its_head(tmp_path):
         load(folder)
 
 
-def test_an_encoder_of_unknown_use(tmp_path):
+def test_plain_encoder_needs_a_kind(tmp_path):
     folder = tiny.bert_encoder(tmp_path / "plain")
     with pytest.raises(InputError, match=r"kind of .* unknown.*'BertModel'.*kind='bi-encoder'"):
         load(folder)
-    made = load(folder, kind="bi-encoder").provenance
-    assert made.pooling == "mean, Normalize" and made.normalised
+    provenance = load(folder, kind="bi-encoder").provenance
+    assert provenance.pooling == "mean, Normalize" and provenance.normalised
 
 
-def test_a_reranker_saved_by_sentence_transformers(tmp_path, reranker):
+def test_load_reranker_saved_by_sentence_transformers(tmp_path, reranker):
     library = pytest.importorskip("sentence_transformers")
     library.CrossEncoder(str(reranker), device="cpu").save_pretrained(str(tmp_path / "saved"))
     saved, plain = load(tmp_path / "saved"), load(reranker)
@@ -184,7 +184,7 @@ def test_a_reranker_saved_by_sentence_transformers(tmp_path, reranker):
     assert torch.equal(outputs_of(saved, tiny.PAIRS).logits, outputs_of(plain, tiny.PAIRS).logits)
 
 
-def test_a_sparse_encoder_is_none_of_the_kinds(tmp_path):
+def test_sparse_encoder_is_rejected(tmp_path):
     folder = tiny.add_pooling(tiny.bert_encoder(tmp_path / "sparse"), "mean")
     (folder / "config_sentence_transformers.json").write_text('{"model_type": "SparseEncoder"}')
     for kind in (None, "bi-encoder"):
@@ -192,19 +192,19 @@ def test_a_sparse_encoder_is_none_of_the_kinds(tmp_path):
             load(folder, kind=kind)
 
 
-def test_a_classifier_with_many_labels(tmp_path):
+def test_classifier_with_three_labels_is_rejected(tmp_path):
     folder = tiny.bert(tmp_path / "nli", labels=3)
     with pytest.raises(InputError, match="3 labels"):
         load(folder)
 
 
-def test_a_causal_model_without_chat_template_needs_a_prompt(tmp_path):
+def test_causal_model_without_chat_template_needs_a_prompt(tmp_path):
     folder = tiny.qwen(tmp_path / "base")
     with pytest.raises(InputError, match=r"no chat template.*\{query\} and \{document\}.*--prompt"):
         load(folder)
 
 
-def test_a_model_that_is_nowhere(monkeypatch):
+def test_model_that_does_not_exist(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(
         InputError, match=r"'no/such-model' is not a local.* not be downloaded from .* hub"
@@ -214,7 +214,7 @@ def test_a_model_that_is_nowhere(monkeypatch):
         load("./no/such/folder")
 
 
-def test_a_model_in_the_cache_of_the_hub(tmp_path, monkeypatch):
+def test_load_from_the_hub_cache(tmp_path, monkeypatch):
     commit = "0123456789abcdef0123456789abcdef01234567"
     repository = tmp_path / "models--someone--ranker"
     tiny.xlm_roberta(repository / "snapshots" / commit)
@@ -227,7 +227,7 @@ def test_a_model_in_the_cache_of_the_hub(tmp_path, monkeypatch):
     assert model.provenance.revision == commit
 
 
-def test_folders_that_hold_no_model(tmp_path):
+def test_folder_without_a_model_is_rejected(tmp_path):
     with pytest.raises(InputError, match=r"config\.json.*modules\.json.*\b0 \.gguf"):
         load(tmp_path)
     (tmp_path / "config.json").write_text("{")
@@ -238,7 +238,7 @@ def test_folders_that_hold_no_model(tmp_path):
         load(tmp_path / "note.txt")
 
 
-def test_pickled_weights_are_not_read(tmp_path):
+def test_pickled_weights_are_rejected(tmp_path):
     folder = tiny.bert(tmp_path / "pickled")
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(b"anything")
@@ -246,7 +246,7 @@ def test_pickled_weights_are_not_read(tmp_path):
         load(folder)
 
 
-def test_damaged_files(tmp_path):
+def test_damaged_files_are_rejected(tmp_path):
     folder = tiny.bert(tmp_path / "damaged")
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
@@ -257,7 +257,7 @@ def test_damaged_files(tmp_path):
         load(folder)
 
 
-def test_foreign_code_is_not_run_unasked(tmp_path):
+def test_remote_code_is_not_run_by_default(tmp_path):
     folder = tiny.bert(tmp_path / "foreign")
     config = json.loads((folder / "config.json").read_text())
     config["model_type"] = "unheard-of"
@@ -283,12 +283,12 @@ def test_foreign_code_is_not_run_unasked(tmp_path):
         ({"prompt": TextPrompt(query="q: ")}, "takes no prompt, not TextPrompt"),
     ],
 )
-def test_options_that_do_not_fit(reranker, options, message):
+def test_invalid_options_are_rejected(reranker, options, message):
     with pytest.raises(InputError, match=message):
         load(reranker, **options)
 
 
-def test_a_prompt_of_the_other_kind(encoder):
+def test_prompt_of_the_wrong_type_is_rejected(encoder):
     with pytest.raises(InputError, match=r"TextPrompt, not PairPrompt"):
         load(encoder, prompt=PairPrompt(prefix=""))
     with pytest.raises(InputError, match=r"prompt .*'\{instruction\}'"):
@@ -296,13 +296,13 @@ def test_a_prompt_of_the_other_kind(encoder):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
-def test_a_device_that_is_absent(reranker):
+def test_unavailable_device_is_rejected(reranker):
     with pytest.raises(InputError, match="'cuda:0' is not available"):
         load(reranker, device="cuda:0")
 
 
 @pytest.mark.parametrize("package", ["torch", "transformers", "sentence_transformers"])
-def test_a_missing_package_is_named(reranker, encoder, monkeypatch, package):
+def test_missing_package_is_named(reranker, encoder, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingPackageError, match=rf"'{package}': .*pip install .*\[models\]'"):
         load(encoder if package == "sentence_transformers" else reranker)

@@ -1,4 +1,4 @@
-"""Real checkpoints: a trained cross-encoder, MiniLM and SmolLM2, where they are at hand."""
+"""Real checkpoints, if they are available: a trained cross-encoder, MiniLM and SmolLM2."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSAGES = [
 
 
 @pytest.mark.parametrize(("dtype", "number"), [("fp32", 16), ("bf16", 48), ("fp16", 16)])
-def test_the_cross_encoder_gives_its_recorded_logits(shared, recorded, dtype, number):
+def test_cross_encoder_reproduces_recorded_logits(shared, recorded, dtype, number):
     queries, documents = (
         (shared / "wikiqa" / "test" / name).read_text(encoding="utf-8").split("\n")[:number]
         for name in ("a.toks", "b.toks")
@@ -36,22 +36,24 @@ def test_the_cross_encoder_gives_its_recorded_logits(shared, recorded, dtype, nu
     output = outputs_of(model, pairs, with_hidden=True)
     head = model.head()
     logits = output.logits.float().squeeze(1)
-    again = (output.hidden.float() @ head.weight.float().T + head.bias.float()).squeeze(1)
-    # Recorded with other batches, and in FP32 before the weights were rounded to FP16.
+    recomputed = (output.hidden.float() @ head.weight.float().T + head.bias.float()).squeeze(1)
+    # The recording used other batches, and in FP32 it used the weights before rounding to FP16.
     tolerance = {"fp32": 0.01, "bf16": 0.1, "fp16": 0.01}[dtype]
-    for got, column in [(logits, "logit"), (again, "head_logit")]:
-        want = torch.tensor(rows[column].head(number).to_list())
-        torch.testing.assert_close(got, want, rtol=0, atol=tolerance)
+    for actual, column in [(logits, "logit"), (recomputed, "head_logit")]:
+        expected = torch.tensor(rows[column].head(number).to_list())
+        torch.testing.assert_close(actual, expected, rtol=0, atol=tolerance)
     if dtype == "fp32":
         options = {"dtype": torch.float32}
-        peer = sentence_transformers.CrossEncoder(str(path), device="cpu", model_kwargs=options)
-        want = peer.predict(pairs[:8], batch_size=1, activation_fn=torch.nn.Identity())
-        torch.testing.assert_close(logits[:8], torch.tensor(want), rtol=0, atol=1e-5)
+        reference = sentence_transformers.CrossEncoder(
+            str(path), device="cpu", model_kwargs=options
+        )
+        expected = reference.predict(pairs[:8], batch_size=1, activation_fn=torch.nn.Identity())
+        torch.testing.assert_close(logits[:8], torch.tensor(expected), rtol=0, atol=1e-5)
     if dtype == "bf16":
-        assert len(again.unique()) > len(logits.unique())
+        assert len(recomputed.unique()) > len(logits.unique())
 
 
-def test_minilm_puts_the_answer_first(minilm):
+def test_minilm_ranks_the_answer_first(minilm):
     exact = load_model(minilm, model_dtype="fp32", device="cpu")
     queries, documents = (
         outputs_of(exact, QUESTIONS, "query"),
@@ -67,15 +69,15 @@ def test_minilm_puts_the_answer_first(minilm):
 
 
 @pytest.mark.slow
-def test_smollm2_answers_from_its_gguf_file(smollm2):
+def test_load_smollm2_from_gguf(smollm2):
     pairs = [(question, passage) for question in QUESTIONS for passage in PASSAGES]
     output = outputs_of(smollm2, pairs, with_hidden=True)
     head = smollm2.head()
     assert output.logits.dtype == head.weight.dtype == torch.bfloat16
-    again = output.hidden.float() @ head.weight.float().T
-    torch.testing.assert_close(again, output.logits.float(), rtol=2**-8, atol=0)
-    # Near 30, BF16 logits are 1/8 apart: the head in FP32 tells apart what they cannot.
-    own, exact = (logits[:, 1] - logits[:, 0] for logits in (output.logits.float(), again))
+    recomputed = output.hidden.float() @ head.weight.float().T
+    torch.testing.assert_close(recomputed, output.logits.float(), rtol=2**-8, atol=0)
+    # Near 30, BF16 logits are 1/8 apart, so the head in FP32 has more distinct scores.
+    own, exact = (logits[:, 1] - logits[:, 0] for logits in (output.logits.float(), recomputed))
     assert len(exact.unique()) > len(own.unique())
     chat = make_chat_prompt(smollm2._tokenizer, "SmolLM2")
     assert chat.suffix == "<|im_end|>\n<|im_start|>assistant\n"

@@ -1,7 +1,7 @@
-"""The notebook of the examples: its cells run one after the other, and its outputs are stored.
+"""The example notebook: its cells run in order, and its outputs are stored.
 
-They are run as plain Python, since nothing in them needs Jupyter, with SmolLM2 as the other tests
-have loaded it. What it says in BF16 may be another number on another processor.
+The cells run as plain Python, since none of them needs Jupyter, with the fixture of SmolLM2. Its
+BF16 scores can differ between processors.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ CELLS = [
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:with 5 queries:deadheat.DeadheatWarning")
-def test_the_cells_run_one_after_the_other(smollm2, tmp_path, monkeypatch):
-    asked = []
+def test_cells_run_in_order(smollm2, tmp_path, monkeypatch):
+    calls = []
 
     def load_model(folder, **options):
-        asked.append((folder, options))
+        calls.append((folder, options))
         return smollm2
 
     monkeypatch.setattr("deadheat.lab.models.load_model", load_model)
@@ -36,7 +36,7 @@ def test_the_cells_run_one_after_the_other(smollm2, tmp_path, monkeypatch):
     namespace: dict = {}
     for name, source, _ in CELLS:
         exec(compile(source, f"{NOTEBOOK.name}, {name}", "exec"), namespace)
-    ((folder, options),) = asked
+    ((folder, options),) = calls
     assert next(folder.glob("*.gguf")).is_file()
     assert options["model_dtype"] == "bf16"
     assert asdict(options["prompt"]) == smollm2.provenance.prompt
@@ -50,7 +50,7 @@ def test_the_cells_run_one_after_the_other(smollm2, tmp_path, monkeypatch):
     assert "tie group" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_every_output_is_stored_and_none_is_an_error():
+def test_outputs_are_stored_without_errors():
     for name, source, outputs in CELLS:
         assert outputs or not source.rstrip().endswith(")"), name
         assert all(output["output_type"] != "error" for output in outputs), name
@@ -60,7 +60,7 @@ def test_every_output_is_stored_and_none_is_an_error():
     assert base64.b64decode(figure).startswith(b"\x89PNG")
 
 
-def test_no_path_of_a_machine_is_stored():
+def test_no_local_path_is_stored():
     text = NOTEBOOK.read_text(encoding="utf-8")
     assert "site-packages" not in text
-    assert re.findall(r"""["'\s(=]/\w[^"'\s]*""", text) == []  # from the root of a disk
+    assert re.findall(r"""["'\s(=]/\w[^"'\s]*""", text) == []  # absolute paths

@@ -1,4 +1,4 @@
-"""Tensors whose values cannot be read as they are: refused in plain words wherever they come in."""
+"""Tensors whose values cannot be read directly are rejected by every reader."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ READERS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore")  # torch warns of its own prototypes
+@pytest.mark.filterwarnings("ignore")  # torch warns about its prototype features
 @pytest.mark.parametrize("kind", UNREADABLE)
 @pytest.mark.parametrize("reader", READERS)
-def test_what_a_tensor_does_not_show_is_refused(reader, kind):
-    with pytest.raises(InputError, match="must be a dense tensor with values"):
+def test_unreadable_tensor_is_rejected(reader, kind):
+    with pytest.raises(InputError, match="must be a dense tensor"):
         READERS[reader](UNREADABLE[kind]())
 
 
-def test_a_lazily_negated_tensor_is_read():
+def test_lazily_negated_tensor_is_read():
     assert exact_floats(torch._neg_view(VALUES)).tolist() == [[-1, -2], [-3, -4]]

@@ -1,4 +1,4 @@
-"""Every view against enumeration at the limits of numbers: floats, all dtypes, integers."""
+"""Every view against enumeration for extreme numbers: floats, all dtypes, integers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 
 
 def check(result: dh.Result, docs: list[Doc]) -> None:
-    """Hold a result of one query against every order that its exact scores allow."""
+    """Compare a result of one query with the enumeration of all orders of its exact scores."""
     for measure, parameters in MEASURES.items():
         views = result.views[dh.measures.parse_measures([measure])[0]]
-        truth = oracle.views(docs=docs, absent=[], **parameters)
+        expected = oracle.views(docs=docs, absent=[], **parameters)
         for view in ("expected", "variance", "best", "worst", "oblivious"):
-            assert getattr(views, view)[0] == pytest.approx(truth[view], abs=1e-12), (measure, view)
+            assert getattr(views, view)[0] == pytest.approx(expected[view], abs=1e-12), (
+                measure,
+                view,
+            )
 
 
 grades = st.lists(st.sampled_from([0, 1, 2]), min_size=6, max_size=6).filter(any)
@@ -58,8 +61,8 @@ SMALL = [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
 DTYPES = [np.float16, np.float32, np.float64, np.bool_, *INTEGERS, *SMALL]
 
 
-def limits(dtype: type) -> list[object]:
-    """Values at the limits of a number type, with their neighbours."""
+def list_limits(dtype: type) -> list[object]:
+    """Return the extreme values of a number type and their neighbours."""
     if dtype is np.bool_:
         return [True, False]
     if dtype in INTEGERS:
@@ -83,7 +86,7 @@ def limits(dtype: type) -> list[object]:
 @settings(max_examples=40)
 @given(data=st.data(), grades=grades)
 def test_every_dtype(backend, dtype, data, grades):
-    values = data.draw(st.lists(st.sampled_from(limits(dtype)), min_size=2, max_size=6))
+    values = data.draw(st.lists(st.sampled_from(list_limits(dtype)), min_size=2, max_size=6))
     scores = np.array(values).astype(dtype) if dtype in SMALL else np.array(values, dtype)
     exact = [int(v) if dtype in (*INTEGERS, np.bool_) else float(v) for v in scores]
     docs = [Doc(*each) for each in zip(exact, grades, strict=False)]
@@ -94,18 +97,18 @@ def test_every_dtype(backend, dtype, data, grades):
 
 HUGE = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, -(2**53), -(2**53) - 1, 2**63 - 1, 2**63, 2**64 - 1]
 HUGE += [2**64, 2**64 + 1, 10**30, 10**30 + 1, -(10**30), 0, 1]
-WAYS = {
+INPUT_FORMATS = {
     "dict": lambda folder, scores: {"q": {f"d{i}": score for i, score in enumerate(scores)}},
-    "JSON": lambda folder, scores: _written(
-        folder / "run.json", json.dumps(WAYS["dict"](0, scores))
+    "JSON": lambda folder, scores: _write(
+        folder / "run.json", json.dumps(INPUT_FORMATS["dict"](0, scores))
     ),
-    "JSONL": lambda folder, scores: _written(
+    "JSONL": lambda folder, scores: _write(
         folder / "run.jsonl", "\n".join(json.dumps(row) for row in _rows(scores))
     ),
-    "TREC": lambda folder, scores: _written(
+    "TREC": lambda folder, scores: _write(
         folder / "run.txt", "".join(f"q Q0 d{i} 1 {score!r} t\n" for i, score in enumerate(scores))
     ),
-    "CSV": lambda folder, scores: _written(
+    "CSV": lambda folder, scores: _write(
         folder / "run.csv",
         "query_id,doc_id,score\n" + "".join(f"q,d{i},{s!r}\n" for i, s in enumerate(scores)),
     ),
@@ -120,36 +123,38 @@ def _rows(scores):
     return [{"query_id": "q", "doc_id": f"d{i}", "score": s} for i, s in enumerate(scores)]
 
 
-def _written(path, text):
+def _write(path, text):
     path.write_text(text)
     return path
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("input_format", INPUT_FORMATS)
 @settings(max_examples=80)
 @given(
     scores=st.lists(st.sampled_from([*HUGE, 0.5, 2.0**53, 1e300]), min_size=2, max_size=5),
     grades=grades,
 )
-def test_huge_integers_stay_distinct_or_are_refused(tmp_path_factory, way, scores, grades):
-    """Compared exactly, however they come in; where that cannot be, a clear error."""
+def test_huge_integers_stay_distinct_or_are_rejected(
+    tmp_path_factory, input_format, scores, grades
+):
+    """Scores are compared exactly in every input format; otherwise the input is rejected."""
     docs = [Doc(*each) for each in zip(scores, grades, strict=False)]
     assume(oracle.n_orders(docs) <= 120 and any(doc.grade for doc in docs))
     labels = [doc.grade for doc in docs]
     try:
-        given_run = WAYS[way](tmp_path_factory.getbasetemp(), scores)
+        given_run = INPUT_FORMATS[input_format](tmp_path_factory.getbasetemp(), scores)
     except (
         OverflowError,
         TypeError,
         pl.exceptions.PolarsError,
     ):  # numpy or polars cannot hold them
         assume(False)
-    if way == "array" and given_run.dtype.kind == "f":  # numpy rounded them before us
+    if input_format == "array" and given_run.dtype.kind == "f":  # numpy has already rounded them
         docs = [Doc(float(s), d.grade) for s, d in zip(given_run[0], docs, strict=True)]
-    if way == "frame" and given_run["score"].dtype == pl.Float64:
+    if input_format == "frame" and given_run["score"].dtype == pl.Float64:
         docs = [Doc(s, d.grade) for s, d in zip(given_run["score"], docs, strict=True)]
     try:
-        if way in ("array", "lists"):
+        if input_format in ("array", "lists"):
             result = dh.evaluate_arrays([labels], given_run, list(MEASURES))
         else:
             qrels = {"q": {f"d{i}": grade for i, grade in enumerate(labels)}}

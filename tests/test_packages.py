@@ -1,8 +1,9 @@
-"""Optional packages and host libraries: absent, too old, too new, and the command that helps."""
+"""Optional packages and host libraries: missing, too old, too new, and the install command."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from types import SimpleNamespace
 
@@ -26,7 +27,7 @@ REQUIREMENTS = [
 
 @pytest.fixture
 def installed(monkeypatch):
-    """A host whose module is json and whose version a test sets."""
+    """A host library whose module is json and whose version is set by the test."""
     versions = {"json-host": "2.26.24", "helper": "1"}
 
     def version(package):
@@ -40,48 +41,51 @@ def installed(monkeypatch):
     return versions
 
 
-def host():
+def import_host():
     return packages.require_host("json", "json", "`wrap`")
 
 
 @pytest.mark.parametrize("version", ["2.18", "2.18.0", "2.26.24", "2.100.1+cpu", "2.19rc1"])
-def test_a_supported_version_is_imported(installed, version):
+def test_supported_version_is_imported(installed, version):
     installed["json-host"] = version
-    assert host().dumps([]) == "[]"
+    assert import_host().dumps([]) == "[]"
 
 
 @pytest.mark.parametrize("version", ["2.17.9", "2.18rc1", "2.9", "3", "3.0.0", "3.0rc1", "10.0"])
-def test_another_version_is_refused_with_the_range(installed, version):
+def test_unsupported_version_error_names_the_range(installed, version):
     installed["json-host"] = version
-    with pytest.raises(InputError, match=rf"`wrap` supports json-host <3,>=2.18, but {version} is"):
-        host()
+    with pytest.raises(
+        InputError, match=rf"`wrap` .*json-host <3,>=2\.18, .*{re.escape(version)} is"
+    ):
+        import_host()
 
 
 @pytest.mark.parametrize(
     ("version", "fits"), [("0.1.1", True), ("0.1.1+cpu", True), ("0.2", False)]
 )
-def test_an_exact_version_is_required_where_the_extra_names_one(installed, version, fits):
+def test_exact_version_requirement(installed, version, fits):
     installed["exact"] = version
     if fits:
         packages.require_host("json", "exact", "`wrap`")
         return
-    with pytest.raises(InputError, match=rf"`wrap` supports exact ==0\.1\.1, but {version} is"):
+    with pytest.raises(InputError, match=rf"`wrap` .*exact ==0\.1\.1, .*{re.escape(version)} is"):
         packages.require_host("json", "exact", "`wrap`")
 
 
-def test_a_missing_host_names_the_extra(installed):
+def test_missing_host_error_has_the_install_command(installed):
     del installed["json-host"]
     with pytest.raises(MissingPackageError) as caught:
-        host()
-    command = install_command("json")  # from where the tests find deadheat installed from
-    assert str(caught.value) == f"`wrap` needs the package 'json-host': {command}"
+        import_host()
+    message = str(caught.value)
+    assert message.startswith("`wrap`") and "'json-host'" in message
+    assert message.endswith(f": {install_command('json')}")
 
 
-def test_the_ranges_of_the_hosts_are_in_the_package_itself():
+def test_supported_versions_come_from_the_package_metadata():
     assert packages.supported_versions("ranx") == {"ranx": "<0.4,>=0.3.20"}
 
 
-def test_an_extra_for_newer_pythons_is_refused(installed):
+def test_extra_for_newer_python_is_rejected(installed):
     with pytest.raises(InputError, match=r"`wrap` needs a newer Python than 3\."):
         packages.require_host("json", "newer", "`wrap`")
 
@@ -117,9 +121,9 @@ URL = "https://example.org/deadheat.git"
         ),
     ],
 )
-def test_the_command_follows_from_the_installation(monkeypatch, recorded, command):
-    found = SimpleNamespace(read_text=lambda _: json.dumps(recorded))
-    monkeypatch.setattr(packages, "distributions", lambda **_: [found])
+def test_install_command_matches_the_installation(monkeypatch, recorded, command):
+    distribution = SimpleNamespace(read_text=lambda _: json.dumps(recorded))
+    monkeypatch.setattr(packages, "distributions", lambda **_: [distribution])
     assert install_command("plots") == command
 
 
@@ -137,19 +141,19 @@ HOSTS += ["mteb", "pyterrier", "pytrec-eval", "ranx", "ray", "torchmetrics", "tr
 
 
 @pytest.mark.parametrize("extra", [*sorted(set(EXTRAS.values())), *HOSTS])
-def test_of_an_unknown_origin_the_packages_themselves_are_named(monkeypatch, extra):
-    """The name deadheat alone could be somebody else's on the package index."""
-    found = SimpleNamespace(read_text=lambda _: None)
-    monkeypatch.setattr(packages, "distributions", lambda **_: [found])
+def test_install_command_of_unknown_origin_lists_the_packages(monkeypatch, extra):
+    """The command must not name deadheat, which may be another project on the package index."""
+    distribution = SimpleNamespace(read_text=lambda _: None)
+    monkeypatch.setattr(packages, "distributions", lambda **_: [distribution])
     command = install_command(extra)
     assert command.startswith("pip install ") and len(command) > len("pip install ")
     assert "deadheat" not in command
 
 
-def test_a_missing_package_names_the_command(monkeypatch):
+def test_missing_package_error_has_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingPackageError) as caught:
         require("matplotlib", "a figure")
-    assert (
-        str(caught.value) == f"a figure needs the package 'matplotlib': {install_command('plots')}"
-    )
+    message = str(caught.value)
+    assert message.startswith("a figure") and "'matplotlib'" in message
+    assert message.endswith(f": {install_command('plots')}")

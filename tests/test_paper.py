@@ -1,4 +1,4 @@
-"""Golden facts of the paper: Figure 1 and Appendix B."""
+"""Numbers of the paper: Figure 1 and Appendix B."""
 
 from __future__ import annotations
 

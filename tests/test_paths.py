@@ -1,4 +1,4 @@
-"""Paths with every awkward character mean themselves."""
+"""Paths with special characters are used literally."""
 
 from __future__ import annotations
 
@@ -39,32 +39,32 @@ NAMES = [
 ]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="names of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="the names are valid on POSIX only")
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name)[:20])
-def test_a_path_means_itself(tmp_path, monkeypatch, name):
-    """Beside decoys that a pattern would match: folders, files, and what is written."""
+def test_path_is_used_literally(tmp_path, monkeypatch, name):
+    """The folders next to it would match if the path were a pattern or were expanded."""
     monkeypatch.chdir(tmp_path)
-    decoy = {"q": {"a": 1}, "z": {"z": 1}}
+    decoy_data = {"q": {"a": 1}, "z": {"z": 1}}
     for other in ("g1", "ab", "axb", "x", "1", "HOME"):
         Path(other).mkdir()
-        (Path(other) / "r.json").write_text(json.dumps(decoy))
-        (Path(other) / "q.json").write_text(json.dumps(decoy))
+        (Path(other) / "r.json").write_text(json.dumps(decoy_data))
+        (Path(other) / "q.json").write_text(json.dumps(decoy_data))
     folder = Path(name)
     try:
         folder.mkdir()
     except OSError as error:
-        pytest.skip(f"the file system has no such name: {error}")
+        pytest.skip(f"the file system does not allow this name: {error}")
     run, qrels = folder / f"{name[:100]}.json", folder / "q.json"
     run.write_text(json.dumps(RUN))
     qrels.write_text(json.dumps(QRELS))
-    wanted = dh.evaluate(QRELS, RUN, ["MRR"])["MRR"]
-    assert dh.evaluate(qrels, run, ["MRR"])["MRR"] == wanted
+    expected = dh.evaluate(QRELS, RUN, ["MRR"])["MRR"]
+    assert dh.evaluate(qrels, run, ["MRR"])["MRR"] == expected
     out = folder / "out.json"
-    words = ["eval", "-m", "MRR", "--format", "json", "-o", str(out), "--", str(qrels), str(run)]
-    done = CliRunner().invoke(main, words)
+    args = ["eval", "-m", "MRR", "--format", "json", "-o", str(out), "--", str(qrels), str(run)]
+    done = CliRunner().invoke(main, args)
     assert done.exit_code == 0, done.output
     (result,) = json.loads(out.read_text())
-    assert result["measures"]["MRR"]["expected"] == wanted.expected
+    assert result["measures"]["MRR"]["expected"] == expected.expected
     done = CliRunner().invoke(main, ["eval", "--", str(qrels), str(run), "x/r.json"])
     assert done.exit_code == 0 and "\x1b" not in done.output, done.output
     done = CliRunner().invoke(main, ["diagnose", "--", str(run)])

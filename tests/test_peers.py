@@ -1,4 +1,4 @@
-"""Expectations against the tools that compute some of them, wherever those are right."""
+"""Expected values against other tools, wherever those are correct."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ labelled = st.lists(
 
 
 @given(documents=labelled, cutoff=st.one_of(st.none(), st.integers(1, 40)))
-def test_expected_ndcg_is_scikit_learns(documents, cutoff):
+def test_expected_ndcg_matches_scikit_learn(documents, cutoff):
     scores, relevance = zip(*documents, strict=True)
     theirs = ndcg_score([relevance], [scores], k=cutoff)
     result = dh.evaluate_arrays([relevance], [scores], [dh.nDCG(cutoff=cutoff)], queries="all")
@@ -35,8 +35,11 @@ def test_expected_ndcg_is_scikit_learns(documents, cutoff):
         max_size=4,
     )
 )
-def test_views_are_those_of_the_papers_authors(lists):
-    """`trm` is right for binary labels, lists of at least k, and everything relevant listed."""
+def test_views_match_trm(lists):
+    """The package of the paper's authors is correct for the lists that the strategy draws.
+
+    These have binary labels, at least k documents and every relevant document.
+    """
     scores = [[score for score, _ in row] for row in lists]
     relevance = [[relevant for _, relevant in row] for row in lists]
     names = ["ndcg", "mrr", "map", "recall", "precision", "f1", "hits"]
@@ -51,8 +54,8 @@ def test_views_are_those_of_the_papers_authors(lists):
             assert summary.oblivious == pytest.approx(other.oblivious, abs=1e-9), (name, k)
 
 
-def test_where_trm_is_wrong_deadheat_is_not():
-    """A list shorter than k: an expectation lies between worst and best."""
+def test_list_shorter_than_k_where_trm_is_wrong():
+    """The expected value must lie between worst and best."""
     scores, relevance = [[0.5, 0.5, 0.1]], [[True, False, True]]
     theirs = trm.evaluate(scores, relevance, metrics=["precision"], k_list=[10])
     ours = dh.evaluate_arrays(relevance, scores, ["Precision@10"])["Precision@10"]
@@ -62,7 +65,7 @@ def test_where_trm_is_wrong_deadheat_is_not():
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
-def test_small_integers_do_not_wrap(dtype):
+def test_small_integers_do_not_overflow(dtype):
     scores = np.array([[0, 127, 100]], dtype)
     result = dh.evaluate_arrays([[0, 1, 0]], scores, ["MRR"])
     assert result["MRR"].expected == 1

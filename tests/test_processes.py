@@ -1,4 +1,4 @@
-"""Forks, threads and an optimising Python: the same numbers, or a plain word."""
+"""Forks, threads and `python -O` give the same numbers or a clear error."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from deadheat._internal import fork_guard
 from deadheat._internal.output import remove_drafts, write_whole
 from deadheat.errors import DeadheatError, MissingPackageError
 
-linux_forks = pytest.mark.skipif(
+needs_linux_fork = pytest.mark.skipif(
     not hasattr(os, "fork") or not Path("/proc/self/task").is_dir(),
-    reason="threads have no names here",
+    reason="needs fork and /proc/self/task",
 )
 
 
 def run_python(code: str, *options: str, **environment: str) -> str:
-    """Run code in a Python of its own, and give what it printed."""
-    found = subprocess.run(
+    """Run code in a new Python process and return its output."""
+    completed = subprocess.run(
         [sys.executable, "-W", "ignore", *options, "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
         timeout=120,
         env={**os.environ, **environment},
     )
-    assert found.returncode == 0, found.stderr
-    return found.stdout
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
-FORKED = """
+FORK_CODE = """
     import os, signal, sys
     import polars as pl
     import deadheat as dh
@@ -51,19 +51,19 @@ FORKED = """
     sys.stdout.flush()
     child = os.fork()
     if not child:
-        signal.alarm(60)  # what waits for ever
+        signal.alarm(60)  # ends the child after a deadlock
         again = dh.evaluate(qrels, run, ["nDCG@10", "MRR"])
         assert again == truth
         assert again.to_dict() == truth.to_dict()
         assert dh.evaluate_arrays([[1, 0]], [[1.0, 1.0]], "MRR")["MRR"].expected == 0.75
-        for ask in (
+        for call in (
             lambda: dh.evaluate(qrels, rows, "MRR"),
             lambda: dh.evaluate(qrels, run, "MRR", tie_break="id_desc"),
             lambda: again.per_query,
             lambda: str(again),
         ):
             try:
-                ask()
+                call()
                 print("answered")
             except dh.DeadheatError as error:
                 print("spawn" in str(error))
@@ -73,25 +73,25 @@ FORKED = """
 """
 
 
-@linux_forks
-def test_dictionaries_are_evaluated_after_a_fork_and_the_rest_is_refused():
+@needs_linux_fork
+def test_only_dictionaries_are_evaluated_after_a_fork():
     for start in (
         "dh.evaluate(qrels, rows, 'MRR').per_query",
         "pl.DataFrame(rows, orient='row').unique()",
     ):
-        code = FORKED.replace("START", start)
+        code = FORK_CODE.replace("START", start)
         assert run_python(code).split() == ["True"] * 4 + ["0"]
 
 
-@linux_forks
-def test_a_fork_before_polars_begins_loses_nothing():
-    code = FORKED.replace("truth = dh.evaluate", "truth = None and dh.evaluate")
+@needs_linux_fork
+def test_fork_before_polars_starts_has_no_restrictions():
+    code = FORK_CODE.replace("truth = dh.evaluate", "truth = None and dh.evaluate")
     code = code.replace("assert again == truth", "truth = again").replace("START", "")
     assert run_python(code).split() == ["answered"] * 4 + ["0"]
 
 
-@linux_forks
-def test_a_child_that_started_polars_itself_can_use_it():
+@needs_linux_fork
+def test_forked_child_can_start_polars_itself():
     code = """
         import os, sys
         import polars as pl
@@ -102,13 +102,13 @@ def test_a_child_that_started_polars_itself_can_use_it():
             sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         pl.DataFrame(rows * 1000, orient="row").lazy().unique().collect()
         print(dh.evaluate({"q": {"d": 1}}, rows, "MRR").per_query.height, flush=True)
-        os._exit(0)  # polars 2.0 does not let a forked process end in the usual way
+        os._exit(0)  # with polars 2.0 a forked process cannot exit normally
     """
     assert run_python(code) == "1\n"
 
 
-@linux_forks
-def test_a_thread_that_ends_while_threads_are_listed_is_ignored(tmp_path, monkeypatch):
+@needs_linux_fork
+def test_thread_that_ends_during_listing_is_ignored(tmp_path, monkeypatch):
     for thread, name in (("1", "python"), ("2", None), ("3", "polars-0")):
         (tmp_path / thread).mkdir()
         if name is not None:
@@ -120,7 +120,7 @@ def test_a_thread_that_ends_while_threads_are_listed_is_ignored(tmp_path, monkey
     assert fork_guard._lost_threads()
 
 
-def test_drafts_are_removed_and_others_are_not(tmp_path):
+def test_remove_drafts_deletes_only_drafts(tmp_path):
     drafts = [tmp_path / f".deadheat.{digit * 16}" for digit in "01"]
     names = (".deadheat.notes", f".deadheat.{'g' * 16}", f"my.deadheat.{'0' * 16}")
     others = [tmp_path / name for name in names]
@@ -137,19 +137,19 @@ def write_often(path: Path) -> None:
         write_whole(path, str(number).encode())
 
 
-def test_processes_that_write_to_one_folder_leave_each_other_alone(tmp_path):
+def test_processes_can_write_to_the_same_folder(tmp_path):
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         pool.map(write_often, [tmp_path / name for name in "abc"], chunksize=1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"]
 
 
-OPTIMISED = """
+OPTIMISED_CODE = """
     import sys
     import deadheat as dh
 
     assert False, "this Python checks assertions"
-    refused = 0
-    for ask in (
+    rejected = 0
+    for call in (
         lambda: dh.measures.parse_measures("RBP(0.95)@10"),
         lambda: dh.measures.parse_measures("nDCG@0"),
         lambda: dh.evaluate({"q": {"d": 1}}, {"q": {"d": float("nan")}}, "MRR"),
@@ -161,16 +161,16 @@ OPTIMISED = """
         lambda: dh.ties.TieCounter(1, query=[2], score=[1.0], grade=[1], position=[0]),
     ):
         try:
-            print("taken:", ask())
+            print("accepted:", call())
         except dh.InputError:
-            refused += 1
-    print(refused, repr(dh.measures.parse_measures("RBP(p=0.95)@10")[0]))
+            rejected += 1
+    print(rejected, repr(dh.measures.parse_measures("RBP(p=0.95)@10")[0]))
 """
 
 
-def test_an_optimising_python_refuses_the_same():
-    assert run_python(OPTIMISED, "-O") == "9 RBP(p=0.95)@10\n"
-    assert run_python(OPTIMISED, "-OO") == "9 RBP(p=0.95)@10\n"
+def test_optimised_python_rejects_the_same_input():
+    assert run_python(OPTIMISED_CODE, "-O") == "9 RBP(p=0.95)@10\n"
+    assert run_python(OPTIMISED_CODE, "-OO") == "9 RBP(p=0.95)@10\n"
 
 
 QRELS = {"q": {"a": 1, "c": 2}, "r": {"b": 1}}
@@ -178,27 +178,27 @@ RUN = {"q": {"a": 0.5, "b": 0.5, "c": 0.25}, "r": {"b": 1.0, "c": 1.0}}
 MEASURES = ["nDCG@2", "nDCG", "MRR", "MAP", "Recall@1", "ERR", "RBP", "bpref"]
 
 
-def evaluated(qrels: dict, run: dict) -> str:
-    """What a process of its own computes."""
+def evaluate_to_json(qrels: dict, run: dict) -> str:
+    """Evaluate and return JSON; a spawned process imports this function."""
     return quiet(dh.evaluate)(qrels, run, MEASURES).to_json()
 
 
-def test_a_spawned_child_gives_the_same_bytes():
+def test_spawned_child_returns_the_same_json():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(evaluated, (QRELS, RUN)) == evaluated(QRELS, RUN)
+        assert pool.apply(evaluate_to_json, (QRELS, RUN)) == evaluate_to_json(QRELS, RUN)
         with pytest.raises(dh.InputError, match="d1"):
-            pool.apply(evaluated, (QRELS, {"q": {"d1": "x"}}))
+            pool.apply(evaluate_to_json, (QRELS, {"q": {"d1": "x"}}))
 
 
 @pytest.mark.parametrize(
     "error",
     [dh.InputError("what \x1b, where"), MissingPackageError("ray", "ray", "Working elsewhere")],
 )
-def test_errors_come_back_from_other_processes(error: DeadheatError):
+def test_errors_can_be_pickled(error: DeadheatError):
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error) and str(again) == str(error)
 
 
-def test_results_come_back_from_other_processes():
+def test_results_can_be_pickled():
     result = dh.evaluate(QRELS, RUN, MEASURES)
     assert pickle.loads(pickle.dumps(result)).to_json() == result.to_json()

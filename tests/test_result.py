@@ -1,4 +1,4 @@
-"""The result: its numbers, its tables, and the way to a file and back."""
+"""The class Result: numbers, tables and serialisation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from deadheat.tables import render
 
 QRELS = {"q1": {"d1": 1, "d3": 1}, "q2": {"d2": 2}}
 RUN = {"q1": {"d1": 0.9, "d2": 0.5, "d3": 0.5}, "q2": {"d1": 1.0, "d2": 0.0}}
-NASTY = "<script>alert('x|y')</script> a_b & 100% \\ {x} *y* `z`"
+HOSTILE_TEXT = "<script>alert('x|y')</script> a_b & 100% \\ {x} *y* `z`"
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_summary(result):
     assert recall.measure == "Recall@2"
     assert (recall.expected, recall.best, recall.worst) == (0.875, 1.0, 0.75)
     assert (recall.range, recall.oblivious, recall.bias) == (0.25, 0.75, -0.125)
-    assert recall.std == pytest.approx(0.25 / 2)  # one query of two is 0.5 or 1 by a coin
+    assert recall.std == pytest.approx(0.25 / 2)  # one of two queries: 0.5 or 1
     assert recall.sampling_error == pytest.approx(np.std([0.75, 1.0], ddof=1) / math.sqrt(2))
     assert recall.queries == 2
     assert result["ERR"].std is None
@@ -80,10 +80,10 @@ def test_getitem_by_any_alias(result):
     assert {**result}["MRR"] is result["MRR"]
 
 
-def test_getitem_of_what_was_not_evaluated(result):
+def test_getitem_of_a_measure_that_was_not_evaluated(result):
     with pytest.raises(KeyError, match=r"nDCG@10 was not evaluated; .*Recall@2, MRR, ERR"):
         result["ndcg_cut_10"]
-    with pytest.raises(dh.InputError, match="unknown measure 'mmr': did you mean MRR"):
+    with pytest.raises(dh.InputError, match="'mmr': did you mean MRR"):
         result["mmr"]
     for name in ("nDCG@10", "mmr", "", 5, None, dh.MRR @ 10):
         assert name not in result
@@ -101,12 +101,12 @@ def results(draw):
     values = st.lists(finite, min_size=len(ids), max_size=len(ids)).map(np.array)
     variance = st.one_of(st.none(), values.map(np.abs))
 
-    def drawn():
+    def draw_views():
         worst, expected, best = np.sort([draw(values) for _ in range(3)], axis=0)
         return Views(expected, best, worst, draw(values), draw(variance))
 
     views = {
-        measure: drawn()
+        measure: draw_views()
         for measure in draw(
             st.lists(st.sampled_from(MEASURES), min_size=1, max_size=3, unique=True)
         )
@@ -122,7 +122,7 @@ def results(draw):
     )
 
 
-def same(a: dh.Result, b: dh.Result) -> bool:
+def are_identical(a: dh.Result, b: dh.Result) -> bool:
     def raw(result):
         return [
             (repr(m), name, None if v is None else v.tobytes())
@@ -135,21 +135,21 @@ def same(a: dh.Result, b: dh.Result) -> bool:
 
 
 @given(results())
-def test_round_trip_loses_no_bit(result):
-    assert same(dh.Result.from_dict(result.to_dict()), result)
-    assert same(dh.Result.from_json(result.to_json()), result)
-    assert same(dh.Result.from_json(result.to_json().encode()), result)
+def test_json_round_trip_is_exact(result):
+    assert are_identical(dh.Result.from_dict(result.to_dict()), result)
+    assert are_identical(dh.Result.from_json(result.to_json()), result)
+    assert are_identical(dh.Result.from_json(result.to_json().encode()), result)
 
 
 def test_round_trip_of_an_evaluation(result):
     again = dh.Result.from_json(result.to_json())
-    assert same(again, result)
+    assert are_identical(again, result)
     assert dict(again) == dict(result)
     assert again.per_query.equals(result.per_query)
     assert str(again) == str(result)
 
 
-def test_options_given_as_numpy_scalars_can_be_stored():
+def test_options_as_numpy_scalars_can_be_stored():
     result = dh.evaluate(QRELS, RUN, "MRR", tie_tolerance=np.float32(0.25))
     assert json.loads(result.to_json())["provenance"]["settings"]["tie_tolerance"] == 0.25
 
@@ -167,7 +167,7 @@ def test_to_dict_has_plain_values(result):
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "damage",
     [
         lambda data: data.pop("per_query"),
         lambda data: data.pop("remarks"),
@@ -178,64 +178,71 @@ def test_to_dict_has_plain_values(result):
         lambda data: data["per_query"].update(MRR=5),
     ],
 )
-def test_what_is_not_a_stored_result_is_refused(result, spoil):
+def test_damaged_result_is_rejected(result, damage):
     data = json.loads(result.to_json())
-    spoil(data)
+    damage(data)
     with pytest.raises(dh.InputError, match="not a stored deadheat result"):
         dh.Result.from_dict(data)
 
 
-SPOILT = {
-    "1e+150, not [1000": ("expected", [10**400, 1]),
-    "1e+150, not [inf": ("expected", [float("inf"), 1]),
-    "1e+150, not [nan": ("worst", [float("nan"), 1]),
-    "1e+150, not [1e+200": ("best", [1e200, 1]),
-    "per_query.MRR.oblivious must be a list of 2 numbers": ("oblivious", [True, 1]),
-    "per_query.MRR: expected is not between worst and best, or a variance below 0": (
-        "variance",
-        [0, -0.25],
-    ),
-    "per_query.MRR.expected must be a list of 2 numbers": ("expected", [1, 1, 1]),
-    "per_query.MRR.best must be a list of 2 numbers": ("best", [[1], [1]]),
-    "per_query.MRR.worst must be a list of 2 numbers": ("worst", ["1", "1"]),
-    "1e+150, not None": ("oblivious", None),
-    "per_query.MRR: expected is not between worst and best": ("expected", [7, 0.5]),
-    "per_query.MRR: expected is not between worst": ("worst", [1, 1]),
-    "per_query.query_id must be a list of distinct texts": ("query_id", ["q1", "q1"]),
-    "per_query.query_id must be a list": ("query_id", [["q1"], ["q2"]]),
-    "per_query.query_id must be": ("query_id", [True, False]),
-    "distinct texts, or of distinct whole numbers": ("query_id", ["\ud800", "q2"]),
-    "Provenance.settings.tie_tolerance has 1000": ("tie_tolerance", 10**400),
-    "tie_tolerance must be a number, 0 or more, not nan": ("tie_tolerance", float("nan")),
-    "queries must be one of judged, intersection, all, not 'some'": ("queries", "some"),
-    "nan must be one of raise, last, not 'first'": ("nan", "first"),
-}
+INVALID_FIELDS = [
+    ("expected", [10**400, 1], ["1e+150", "[1000"]),
+    ("expected", [float("inf"), 1], ["1e+150", "[inf"]),
+    ("worst", [float("nan"), 1], ["1e+150", "[nan"]),
+    ("best", [1e200, 1], ["1e+150", "[1e+200"]),
+    ("oblivious", [True, 1], ["per_query.MRR.oblivious", "2 numbers"]),
+    ("variance", [0, -0.25], ["per_query.MRR:", "variance below 0"]),
+    ("expected", [1, 1, 1], ["per_query.MRR.expected", "2 numbers"]),
+    ("best", [[1], [1]], ["per_query.MRR.best", "2 numbers"]),
+    ("worst", ["1", "1"], ["per_query.MRR.worst", "2 numbers"]),
+    ("oblivious", None, ["1e+150", "None"]),
+    ("expected", [7, 0.5], ["per_query.MRR:", "expected is not between worst"]),
+    ("worst", [1, 1], ["per_query.MRR:", "expected is not between worst"]),
+    ("query_id", ["q1", "q1"], ["per_query.query_id", "distinct texts"]),
+    ("query_id", [["q1"], ["q2"]], ["per_query.query_id", "distinct texts"]),
+    ("query_id", [True, False], ["per_query.query_id", "distinct texts"]),
+    ("query_id", ["\ud800", "q2"], ["per_query.query_id", "distinct whole numbers"]),
+    ("tie_tolerance", 10**400, ["Provenance.settings.tie_tolerance", "1000"]),
+    ("tie_tolerance", float("nan"), ["tie_tolerance must be", "0 or more", "not nan"]),
+    ("queries", "some", ["queries must be", "judged, intersection, all", "'some'"]),
+    ("nan", "first", ["nan must be", "raise, last", "'first'"]),
+]
 
 
-@pytest.mark.parametrize("says", SPOILT)
-def test_a_stored_result_that_cannot_be_is_refused_by_the_name_of_its_field(tmp_path, result, says):
-    """By every reader, and from the command line without a traceback."""
-    name, value = SPOILT[says]
+@pytest.mark.parametrize(
+    ("name", "value", "facts"),
+    INVALID_FIELDS,
+    ids=[f"{name}-{i}" for i, (name, *_) in enumerate(INVALID_FIELDS)],
+)
+def test_invalid_field_is_named_in_the_error(tmp_path, result, name, value, facts):
+    """Every reader rejects it, and the command line prints no traceback."""
     data = json.loads(result.to_json())
     settings = data["provenance"]["settings"]
     where = settings if name in settings else data["per_query"]
     where = where if name == "query_id" or where is settings else where["MRR"]
     where[name] = value
-    path = tmp_path / "spoilt.json"
+    path = tmp_path / "invalid.json"
     path.write_text(json.dumps(data))
-    with pytest.raises(dh.InputError, match=re.escape(says)):
-        dh.Result.from_dict(data)
-    with pytest.raises(dh.InputError, match=re.escape(says)):
-        dh.Result.from_json(path.read_text())
-    with pytest.raises(dh.InputError, match=rf"spoilt\.json: .*{re.escape(says)}"):
-        read_results(path)
-    done = CliRunner().invoke(main, ["report", str(path), "-o", str(tmp_path / "page.html")])
-    assert done.exit_code == 2 and isinstance(done.exception, SystemExit)
-    assert f"{path}: " in done.output and says in done.output
+    readers = [
+        lambda: dh.Result.from_dict(data),
+        lambda: dh.Result.from_json(path.read_text()),
+        lambda: read_results(path),
+    ]
+    messages = []
+    for read in readers:
+        with pytest.raises(dh.InputError) as caught:
+            read()
+        messages.append(str(caught.value))
+    assert "invalid.json: " in messages[-1]
+    completed = CliRunner().invoke(main, ["report", str(path), "-o", str(tmp_path / "page.html")])
+    assert completed.exit_code == 2 and isinstance(completed.exception, SystemExit)
+    assert f"{path}: " in completed.output
+    for message in (*messages, completed.output):
+        assert all(fact in message for fact in facts), message
 
 
 @pytest.mark.parametrize("stored", ["", "{", "[]", "null", "5", '"x"', "{}"])
-def test_what_is_not_a_stored_result_as_json_is_refused(stored):
+def test_other_json_is_rejected(stored):
     with pytest.raises(dh.InputError, match=r"not valid JSON|not a stored deadheat result"):
         dh.Result.from_json(stored)
 
@@ -252,10 +259,10 @@ def test_csv_has_full_precision(result):
 
 
 @given(results())
-def test_csv_reads_back_whatever_the_ids(result):
+def test_csv_can_be_parsed_with_any_ids(result):
     for per_query in (True, False):
         text = result.to_csv(per_query=per_query)
-        assume("\0" not in text or sys.version_info >= (3, 11))  # csv of 3.10 refuses it
+        assume("\0" not in text or sys.version_info >= (3, 11))  # csv of Python 3.10 rejects it
         lines = list(csv.reader(io.StringIO(text, newline="")))
         assert len({len(line) for line in lines}) == 1
         assert {line[0] for line in lines[1:]} == {result.name}
@@ -264,83 +271,86 @@ def test_csv_reads_back_whatever_the_ids(result):
 
 
 @pytest.fixture
-def nasty() -> dh.Result:
-    result = dh.evaluate({NASTY: {"d": 1}}, {NASTY: {"d": 1.0}}, "MRR")
-    return renamed(replace(result, remarks=(note(NASTY),)), NASTY)
+def hostile_result() -> dh.Result:
+    result = dh.evaluate({HOSTILE_TEXT: {"d": 1}}, {HOSTILE_TEXT: {"d": 1.0}}, "MRR")
+    return rename_result(replace(result, remarks=(note(HOSTILE_TEXT),)), HOSTILE_TEXT)
 
 
-def renamed(result: dh.Result, name: str) -> dh.Result:
+def rename_result(result: dh.Result, name: str) -> dh.Result:
     return replace(result, provenance=replace(result.provenance, run=name))
 
 
-def written(results: list[dh.Result], style: str, **options: bool) -> str:
+def render_results(results: list[dh.Result], style: str, **options: bool) -> str:
     return render([results_table(results, **options)], style)
 
 
-def test_html_escapes(nasty):
-    for html in (nasty._repr_html_(), written([nasty, nasty], "html", per_query=True)):
+def test_html_escapes(hostile_result):
+    for html in (
+        hostile_result._repr_html_(),
+        render_results([hostile_result, hostile_result], "html", per_query=True),
+    ):
         assert "<script>" not in html
         assert "&lt;script&gt;" in html
         assert html.count("<table") == html.count("</table>") == 1
 
 
-def test_markdown_escapes(nasty):
-    text = written([nasty], "markdown", per_query=True)
+def test_markdown_escapes(hostile_result):
+    text = render_results([hostile_result], "markdown", per_query=True)
     header, rule, row = text.split("\n\n")[0].splitlines()
     unescaped = row.replace("\\\\", "").replace("\\|", "")
     assert unescaped.count("|") == header.count("|") == rule.count("|")
     assert "\\<script>" in row
     assert "\\*y\\*" in row
     newline = dh.evaluate({"a\nb": {"d": 1}}, {"a\nb": {"d": 1.0}}, "MRR")
-    table = written([newline], "markdown", per_query=True).split("\n\n")[0]
+    table = render_results([newline], "markdown", per_query=True).split("\n\n")[0]
     assert len(table.splitlines()) == 3
 
 
-def test_latex_escapes(nasty):
-    table = written([nasty], "latex", per_query=True).partition("\n% obl")[0]
+def test_latex_escapes(hostile_result):
+    table = render_results([hostile_result], "latex", per_query=True).partition("\n% obl")[0]
     row = table.splitlines()[-3]
     assert r"a\_b \& 100\% \textbackslash{} \{x\}" in row
     columns = re.search(r"\\begin{tabular}{([lr]+)}", table)[1]
     assert row.replace(r"\&", "").count("&") == len(columns) - 1
-    header = nasty.to_latex().partition("\n% obl")[0].splitlines()
+    header = hostile_result.to_latex().partition("\n% obl")[0].splitlines()
     assert header[1] == r"\begin{tabular}{lrrrrrrr}"
     assert r"$\pm$ tie std" in header[3]
     assert header[-1] == r"\end{tabular}"
 
 
-def test_tables_for_people(result):
+def test_markdown_and_latex_tables(result):
     markdown = result.to_markdown().splitlines()
     assert markdown[0].split(" | ")[1:3] == ["expected", "± tie std"]
     assert markdown[2] == (
         "| Recall@2 | 0.8750 | 0.1250 | 0.7500 | 1.0000 | 0.2500 | 0.7500 | −0.1250 |"
     )
     assert "| 87.50 | 12.50 |" in result.to_markdown(percent=True)
-    assert " – " in markdown[4]  # the tie std of ERR is not computed, and the table says so
+    assert " – " in markdown[4]  # the tie std of ERR is not computed
     assert "87.50 & 12.50" in result.to_latex(percent=True)
 
 
 def test_unknown_style(result):
-    with pytest.raises(dh.InputError, match="unknown table style 'pdf': use one of table"):
-        written([result], "pdf")
+    with pytest.raises(dh.InputError, match=r"table style 'pdf': .*table"):
+        render_results([result], "pdf")
 
 
-def test_print_is_plain_text(result):
+def test_str_is_plain_text(result):
     assert "\x1b" not in str(result)
     assert str(result).startswith("run · 2 queries")
     assert "oblivious: ties in input order" in str(result)
 
 
-def test_print_in_a_notebook_gives_the_text(result, monkeypatch):
+def test_str_in_a_notebook_is_plain_text(result, monkeypatch):
     plain = str(result)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     assert str(result) == plain
 
 
-def test_names_in_brackets_are_no_markup(nasty):
-    nasty = renamed(nasty, "bm25[bold][x=1].run")
-    assert str(nasty).startswith("bm25[bold][x=1] · 1 query")
+def test_brackets_in_names_are_not_markup(hostile_result):
+    hostile_result = rename_result(hostile_result, "bm25[bold][x=1].run")
+    assert str(hostile_result).startswith("bm25[bold][x=1] · 1 query")
     terminal = Console(file=io.StringIO(), force_terminal=True, width=200)
-    terminal.print(nasty)
+    terminal.print(hostile_result)
     assert "bm25[bold][x=1]" in terminal.file.getvalue()
     assert "\x1b" in terminal.file.getvalue()
 
@@ -361,8 +371,8 @@ print(*sorted({name.split(".")[0] for name in sys.modules}))
     [
         (["out/bm25.run.gz", "out/bf16.RUN"], ["bm25", "bf16"]),
         (["round4-a.x-t5.txt", "round4-b-t5.txt"], ["round4-a.x-t5", "round4-b-t5"]),
-        (["a/x.run", "b/x.run", "y.run"], ["a/x.run", "b/x.run", "y"]),  # the folders differ
-        (["x.run", "x.txt"], ["x.run", "x.txt"]),  # the endings differ
+        (["a/x.run", "b/x.run", "y.run"], ["a/x.run", "b/x.run", "y"]),  # different folders
+        (["x.run", "x.txt"], ["x.run", "x.txt"]),  # different endings
         ([".run", "one.run"], [".run", "one"]),
         (["runs/input.bm25.txt.gz"], ["bm25"]),
         (["input.x", "x.run", "input.input.x"], ["input.x", "x.run", "input.input.x"]),
@@ -371,34 +381,34 @@ print(*sorted({name.split(".")[0] for name in sys.modules}))
         ([], []),
     ],
 )
-def test_names_of_runs(paths, names):
+def test_name_runs(paths, names):
     assert name_runs(paths) == names
 
 
 @given(st.lists(st.text("ab1-_. /", max_size=8), unique=True, max_size=5))
-def test_names_of_runs_are_distinct(paths):
+def test_name_runs_returns_distinct_names(paths):
     assert len(set(name_runs(paths))) == len(paths)
 
 
-def test_import_is_light():
-    """Little more than NumPy and polars, and nothing heavy."""
+def test_import_is_fast_and_loads_no_heavy_packages():
+    """The import takes less than twice the time of NumPy and polars."""
     best = math.inf
     for _ in range(3):  # the machine may be busy
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", IMPORT],
             capture_output=True,
             text=True,
             check=True,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
-        ratio, modules = done.stdout.splitlines()
+        ratio, modules = completed.stdout.splitlines()
         heavy = {"torch", "matplotlib", "pandas", "pyarrow", "scipy", "transformers", "ray", "rich"}
         assert not heavy & set(modules.split())
         best = min(best, float(ratio))
     assert best < 2
 
 
-def test_results_are_equal_if_all_their_values_are():
+def test_equality_compares_all_values():
     qrels = {"q": {"a": 1}, "r": {"b": 1}}
     run = {"q": {"a": 0.5, "b": 0.5}, "r": {"a": 1.0, "b": 0.5}}
     result, again = (dh.evaluate(qrels, run, ["MRR", "ERR"]) for _ in range(2))
@@ -410,17 +420,17 @@ def test_results_are_equal_if_all_their_values_are():
     assert dh.Result.from_json(result.to_json()) == result
 
 
-def test_repr_is_a_line(result):
+def test_repr_is_one_line(result):
     assert repr(result) == "<Result run, 2 queries: Recall@2 0.8750, MRR 0.7500, ERR 0.3516>"
     many = dh.evaluate(QRELS, RUN, "nDCG@1,2,3,4,5,6,7,8,9,10")
     assert repr(many).endswith(", 6 more>")
     assert len(repr(many)) < 120
     comparison = quiet(dh.compare)(QRELS, {"a": RUN, "b": RUN}, "MRR")
     assert repr(comparison).startswith("<Comparison of 2 systems, 2 queries: 1 × ")
-    assert repr(dh.diagnose(RUN)) == "<Diagnosis of run: 40.0% of the documents are tied>"
+    assert repr(dh.diagnose(RUN)).startswith("<Diagnosis of run: 40.0% ")
 
 
-def test_a_result_is_a_mapping(result):
+def test_result_is_a_mapping(result):
     assert dict(result)["MRR"] is result["MRR"]
     assert isinstance(result, Mapping)
     assert list(result.keys()) == [name for name, _ in result.items()]
@@ -429,7 +439,7 @@ def test_a_result_is_a_mapping(result):
     assert {name: float(summary) for name, summary in result.items()}["MRR"] == 0.75
 
 
-def test_pandas_frames(result):
+def test_to_pandas(result):
     pytest.importorskip("pandas")
     frame = result.to_pandas()
     assert frame["measure"].tolist() == list(result)
@@ -439,13 +449,13 @@ def test_pandas_frames(result):
     assert comparison.to_pandas().shape == comparison.pairs.shape
 
 
-def cells_of(html: str) -> list[str]:
+def find_cells(html: str) -> list[str]:
     return re.findall(r"<td style=\"([^\"]*)\">(.*?)</td>", html)
 
 
 def test_html_is_aligned_and_coloured(result):
     html = result._repr_html_()
-    styles = [style for style, _ in cells_of(html)]
+    styles = [style for style, _ in find_cells(html)]
     assert "text-align:left" in styles[0] and all("text-align:right" in s for s in styles[1:8])
     assert "<style" not in html and "class=" not in html
     other = {**RUN, "q1": {"d1": 0.9, "d2": 0.5, "d3": 0.7}}
@@ -455,7 +465,7 @@ def test_html_is_aligned_and_coloured(result):
 
 
 @pytest.mark.parametrize("kind", ["Result", "Comparison", "Leaderboard", "Diagnosis"])
-def test_all_results_print_alike(kind, result):
+def test_all_result_types_have_the_same_output_methods(kind, result):
     runs = {"a": RUN, "b": {**RUN, "q1": {"d1": 0.9, "d2": 0.5, "d3": 0.7}}}
     printed = {
         "Result": lambda: result,
@@ -472,23 +482,25 @@ def test_all_results_print_alike(kind, result):
     assert "," in printed.to_csv()
 
 
-def test_plot_and_report(tmp_path, result):
+def test_plot_and_write_report(tmp_path, result):
     pytest.importorskip("jinja2")
     code = "import deadheat as dh; print(callable(dh.write_report), dh.plot.__name__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "deadheat.report.figures"]
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert completed.stdout.split() == ["True", "deadheat.report.figures"]
     path = dh.write_report({"mine": result}, tmp_path / "r.html", qrels=QRELS, runs={"mine": RUN})
     page = path.read_text()
     assert "<title>mine</title>" in page and '"d3"' in page
     with pytest.raises(dh.InputError, match="exists already; use force=True"):
         dh.write_report(result, path)
-    dh.write_report([result, renamed(result, "other")], path, force=True)
+    dh.write_report([result, rename_result(result, "other")], path, force=True)
     assert "other" in path.read_text()
     with pytest.raises(dh.InputError, match="both qrels and runs"):
         dh.write_report(result, tmp_path / "x.html", runs=[RUN])
     with pytest.raises(dh.InputError, match="1 results, but 2 runs"):
         dh.write_report(result, tmp_path / "x.html", qrels=QRELS, runs=[RUN, RUN])
-    with pytest.raises(dh.InputError, match="results of evaluate are needed, not a Judgements"):
+    with pytest.raises(dh.InputError, match=r"results of evaluate .*not a Judgements"):
         dh.write_report(dh.read_qrels(QRELS), tmp_path / "x.html")
     with pytest.raises(dh.InputError, match="no result to report"):
         dh.write_report([], tmp_path / "x.html")
@@ -497,7 +509,7 @@ def test_plot_and_report(tmp_path, result):
     assert not (tmp_path / "x.html").exists()
 
 
-def test_names_of_rules_and_policies_are_types():
+def test_literal_types_match_the_allowed_values():
     from typing import get_args
 
     from deadheat.settings import (
@@ -514,7 +526,7 @@ def test_names_of_rules_and_policies_are_types():
     assert set(get_args(NanPolicy)) == set(NAN_POLICIES)
 
 
-def test_flat_is_one_level_of_floats_without_gaps(result):
+def test_flat_returns_floats_and_omits_missing_values(result):
     flat = result.flat()
     assert flat["Recall@2"] == result["Recall@2"].expected
     assert flat["Recall@2_bias"] == result["Recall@2"].bias
@@ -524,7 +536,7 @@ def test_flat_is_one_level_of_floats_without_gaps(result):
     assert next(iter(result.flat("dev/", at=".", views=["worst"]))) == "dev/Recall.2_worst"
 
 
-def test_plain_names_are_words():
+def test_flat_with_plain_names():
     measures = ["MAP(divisor='min', rel=2)@10", "R-Precision", "RBP(p=0.95)", "nDCG@10", "R_cap@3"]
     result = dh.evaluate({"q": {"d": 2}}, {"q": {"d": 1.0}}, measures)
     assert list(result.flat("dev/", views=["expected", "range"], plain=True))[::2] == [
@@ -538,13 +550,13 @@ def test_plain_names_are_words():
 
 
 @pytest.mark.parametrize("views", [["mean"], "range", ["expected", "variance"]])
-def test_flat_refuses_views_that_do_not_exist(result, views):
+def test_flat_rejects_unknown_views(result, views):
     with pytest.raises(dh.InputError, match="views must be some of expected"):
         result.flat(views=views)
 
 
 @pytest.mark.parametrize("fact", [{"tie_break": "in+ut"}, {"score_dtype": "int3"}])
-def test_a_stored_result_with_an_unknown_rule_is_refused(fact):
+def test_stored_result_with_an_unknown_setting_is_rejected(fact):
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, ["MRR"])
     stored = result.to_dict()
     stored["provenance"]["settings"] |= fact
@@ -552,7 +564,7 @@ def test_a_stored_result_with_an_unknown_rule_is_refused(fact):
         dh.Result.from_dict(stored)
 
 
-def test_a_result_stored_by_an_older_version_is_read():
+def test_result_of_an_older_version_can_be_read():
     result = dh.evaluate(QRELS, RUN, "MRR", tie_break="id_desc", score_dtype="bf16")
     stored = result.to_dict()
     stored["provenance"] |= stored["provenance"].pop("settings")

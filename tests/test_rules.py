@@ -1,4 +1,4 @@
-"""Tie rules against the very tools they imitate, on runs full of ties."""
+"""Tie rules against the tools that they reproduce, on runs with many ties."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ scores = st.sampled_from([0.0, 0.5, 0.5000000001, 1.0, 1.00000000001, -1.0, 1e39
 
 @st.composite
 def collections(draw):
-    """Judgements and a run of a few queries, with many ties, some only in float32."""
+    """Draw judgements and a run of a few queries with many ties, some of them only in float32."""
     qrels, run = {}, {}
     for q in range(draw(st.integers(1, 3))):
         docs = draw(st.lists(ids, min_size=1, max_size=12, unique=True))
@@ -44,7 +44,7 @@ PYTREC_EVAL = {
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @given(collection=collections())
-def test_pytrec_eval_rule_is_what_pytrec_eval_prints(backend, collection):
+def test_pytrec_eval_rule_matches_pytrec_eval(backend, collection):
     qrels, run = collection
     names = {"ndcg", "ndcg_cut.5", "recip_rank", "map", "map_cut.3", "recall.5", "P.5"}
     evaluator = pytrec_eval.RelevanceEvaluator(
@@ -62,7 +62,7 @@ def test_pytrec_eval_rule_is_what_pytrec_eval_prints(backend, collection):
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @settings(max_examples=40)
 @given(collection=collections())
-def test_id_rules_are_what_ir_measures_prints(collection):
+def test_id_rules_match_ir_measures(collection):
     qrels, run = collection
     measures = {
         ir_measures.RR @ 4: "id_asc",
@@ -81,8 +81,8 @@ def test_id_rules_are_what_ir_measures_prints(collection):
             assert row["oblivious"] == pytest.approx(found, abs=1e-6), str(measure)
 
 
-def by_rule(run: dict[str, float], rule: str, rank: dict[str, int]) -> list[str]:
-    """Order of the documents, by Python's sort."""
+def sort_by_rule(run: dict[str, float], rule: str, rank: dict[str, int]) -> list[str]:
+    """Return the documents in the order of a rule, with Python's sort."""
     docs = list(run)
     if rule == "id_asc":
         docs.sort(key=lambda d: d.encode())
@@ -97,28 +97,28 @@ def by_rule(run: dict[str, float], rule: str, rank: dict[str, int]) -> list[str]
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @pytest.mark.parametrize("rule", dh.settings.TIE_RULES)
-@pytest.mark.parametrize("shape", ["dict", "file"])
+@pytest.mark.parametrize("source_type", ["dict", "file"])
 @settings(max_examples=60)
 @given(collection=collections(), random=st.randoms(use_true_random=False))
-def test_rules_against_sorted_lists(tmp_path, rule, shape, collection, random):
+def test_rules_match_sorted_lists(tmp_path, rule, source_type, collection, random):
     qrels, run = collection
     ranks = {
         q: dict(zip(docs, random.sample(range(1, 99), len(docs)), strict=True))
         for q, docs in run.items()
     }
-    if shape == "dict" and rule == "rank":
+    if source_type == "dict" and rule == "rank":
         with pytest.raises(dh.InputError, match="ranks"):
             dh.evaluate(qrels, run, ["MRR"], tie_break=rule, queries="all")
         return
     source = run
-    if shape == "file":
+    if source_type == "file":
         rows = [(q, d, ranks[q][d], s) for q, docs in run.items() for d, s in docs.items()]
         source = tmp_path / "run.txt"
         source.write_text("".join(f"{q} Q0 {d} {r} {s!r} t\n" for q, d, r, s in rows))
     result = dh.evaluate(qrels, source, ["MRR", "MAP"], tie_break=rule, queries="intersection")
     views = dict(zip(("MRR", "MAP"), result.views.values(), strict=True))
     for i, query in enumerate(result.query_ids):
-        order = by_rule(run[query], rule, ranks[query])
+        order = sort_by_rule(run[query], rule, ranks[query])
         relevant = [r for r, d in enumerate(order, 1) if qrels[query].get(d, 0) > 0]
         n = sum(grade > 0 for grade in qrels[query].values())
         assert views["MRR"].oblivious[i] == (1 / relevant[0] if relevant else 0)
@@ -126,7 +126,7 @@ def test_rules_against_sorted_lists(tmp_path, rule, shape, collection, random):
         assert views["MAP"].oblivious[i] == pytest.approx(ap)
 
 
-def test_the_float32_cast_makes_ties_that_the_scores_do_not_have():
+def test_float32_cast_of_the_pytrec_eval_rule_creates_ties():
     qrels = {"q": {"a": 1}}
     run = {"q": {"a": 1.00000000001, "b": 1.0}}
     as_given = dh.evaluate(qrels, run, ["MRR"], tie_break="id_desc")["MRR"]
@@ -137,8 +137,8 @@ def test_the_float32_cast_makes_ties_that_the_scores_do_not_have():
     assert as_cast.oblivious == 0.5
 
 
-def test_one_tied_query_has_two_reciprocal_ranks_in_ir_measures():
-    """The inconsistency that made this table of rules necessary."""
+def test_ir_measures_uses_different_tie_rules_with_and_without_cutoff():
+    """This inconsistency is why deadheat has several tie rules."""
     qrels = {"q": {"d0": 1}}
     run = {"q": {f"d{i}": 0.5 for i in range(10)}}
     theirs = ir_measures.calc_aggregate([ir_measures.RR, ir_measures.RR @ 10], qrels, run)
@@ -150,7 +150,7 @@ def test_one_tied_query_has_two_reciprocal_ranks_in_ir_measures():
 
 
 class TestTolerance:
-    """Near-equal scores are tied, chains of them too; the oblivious value knows nothing of it."""
+    """Near-equal scores tie, also in chains; the oblivious value ignores the tolerance."""
 
     @given(
         docs=st.lists(st.integers(0, 30), min_size=1, max_size=12),
@@ -158,30 +158,30 @@ class TestTolerance:
         data=st.data(),
     )
     def test_groups_are_the_connected_components(self, backend, docs, tolerance, data):
-        place = data.draw(st.integers(0, len(docs) - 1))
-        component, grown = {place}, True
-        while grown:
-            grown = {
+        index = data.draw(st.integers(0, len(docs) - 1))
+        component, neighbours = {index}, True
+        while neighbours:
+            neighbours = {
                 j
                 for i in component
                 for j in range(len(docs))
                 if abs(docs[i] - docs[j]) <= tolerance
             } - component
-            component |= grown
+            component |= neighbours
         above = sum(score > max(docs[i] for i in component) for score in docs)
         run = {"q": {str(i): float(score) for i, score in enumerate(docs)}}
-        summary = dh.evaluate({"q": {str(place): 1}}, run, ["MRR"], tie_tolerance=tolerance)["MRR"]
+        summary = dh.evaluate({"q": {str(index): 1}}, run, ["MRR"], tie_tolerance=tolerance)["MRR"]
         assert summary.best == pytest.approx(1 / (above + 1))
         assert summary.worst == pytest.approx(1 / (above + len(component)))
-        exact = sum(s > docs[place] for s in docs) + docs[:place].count(docs[place])
+        exact = sum(s > docs[index] for s in docs) + docs[:index].count(docs[index])
         assert summary.oblivious == pytest.approx(1 / (exact + 1))
 
-    def test_arrays_know_it_too(self):
+    def test_evaluate_arrays_takes_a_tolerance(self):
         result = dh.evaluate_arrays([[1, 0, 0]], [[0.3, 0.31, 0.1]], ["MRR"], tie_tolerance=0.02)
         assert result["MRR"].expected == 0.75
         assert result["MRR"].oblivious == 0.5
 
-    def test_infinite_scores_tie_only_with_their_like(self):
+    def test_infinite_scores_tie_only_with_equal_ones(self):
         scores = [[np.inf, np.inf, 1.0, -np.inf]]
         result = dh.evaluate_arrays([[1, 0, 0, 0]], scores, ["MRR"], tie_tolerance=1e300)
         assert result["MRR"].worst == 0.5

@@ -1,7 +1,7 @@
-"""Tiny checkpoints with random weights, made from the real configuration classes.
+"""Tiny checkpoints with random weights, built with the configuration classes of transformers.
 
-Their tokenizers know the words and letters of a few sentences, with the special tokens and the pair
-layout of the family they stand for.
+The vocabularies contain the words and letters of a few sentences. Special tokens and the layout of
+pairs are those of the model family.
 """
 
 from __future__ import annotations
