@@ -82,10 +82,10 @@ def _version() -> str:
     from deadheat._internal.packages import own_version
     from deadheat.ties import BACKEND
 
-    return f"deadheat {own_version()} (counting pass: {BACKEND})"
+    return f"deadheat {own_version()} ({BACKEND})"
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@text_option("--version", _version, "Show the version and which counting pass is active.")
+@text_option("--version", _version, "Show the version, and whether compiled code or NumPy counts.")
 def main() -> None:
     """Evaluate retrieval systems whose scores tie."""
