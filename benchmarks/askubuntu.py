@@ -2,7 +2,7 @@
 
     python benchmarks/askubuntu.py [--format markdown]
 
-Needs `../shared/data/askubuntu` beside the project. The published numbers are those of Lei et al.
+Needs `../shared/data/askubuntu` next to the project. The published numbers are those of Lei et al.
 (2016), Semi-supervised Question Retrieval with Gated Convolutions, Table 2.
 """
 

@@ -153,7 +153,7 @@ def find_boards(folder: Path) -> Iterator[Board]:
 
 
 def find_qrels(place: Path) -> Path | None:
-    """Return the judgements beside a folder, compressed or not."""
+    """Return the judgements next to a folder, compressed or not."""
     names = (f"{place.name}.qrels", f"{place.name}.qrels.gz")
     return next((path for name in names if (path := place.with_name(name)).is_file()), None)
 

@@ -76,7 +76,7 @@ def count_bytes(queries: int, documents: int, *, numbered: bool) -> dict[str, fl
     names = range(documents) if numbered else example.ids
     shards = [lambda a=a: [(names[a : a + half], example.vectors[a : a + half])] for a in (0, half)]
     engine = CountingEngine()
-    products = Products.of(example.asked, "dot", "native")
+    products = Products.of(example.query_vectors, "dot", "native")
     corpus = Corpus(products, example.names, open_shards(shards), engine)
     evaluate_shards(corpus, read_qrels(example.qrels), parse_measures(MEASURES))
     return {what: float(np.mean(bytes_)) for what, bytes_ in engine.sent.items()}
@@ -90,34 +90,34 @@ def slope(few: dict[str, float], many: dict[str, float], what: str, more: int) -
 def show_traffic() -> None:
     """Print the bytes sent for each query and document."""
     base = count_bytes(256, 2 * SHARD, numbered=True)
-    asked = count_bytes(512, 2 * SHARD, numbered=True)
-    longer = count_bytes(256, 4 * SHARD, numbered=True)
+    more_queries = count_bytes(512, 2 * SHARD, numbered=True)
+    more_documents = count_bytes(256, 4 * SHARD, numbered=True)
     named = count_bytes(256, 2 * SHARD, numbered=False)
-    named_longer = count_bytes(256, 4 * SHARD, numbered=False)
+    more_named = count_bytes(256, 4 * SHARD, numbered=False)
     print(f"embeddings of the width {WIDTH}, FP32; three relevant documents a query; bytes\n")
     print("to each worker, once, for every query:")
     per_worker = 0.0
     for what in ("queries", "ids of judged documents", "scores of judged documents"):
-        own = slope(base, asked, what, 256)
+        own = slope(base, more_queries, what, 256)
         per_worker += own
         print(f"  {what:34} {own:8,.0f}")
-    counts = slope(base, asked, "counts", 256)
-    held = slope(base, asked, "what a shard holds", 256)
+    counts = slope(base, more_queries, "counts", 256)
+    judged = slope(base, more_queries, "what a shard holds", 256)
     print("from each shard, for every query:")
     print(f"  {'counts':34} {counts:8,.0f}")
     print("from its shard, once, for every judged document:")
-    print(f"  {'id, position, embedding':34} {held * 2 / RELEVANT:8,.0f}")
+    print(f"  {'id, position, embedding':34} {judged * 2 / RELEVANT:8,.0f}")
     print("from each shard, for every document:")
     for what, (few, many) in {
-        "named by numbers": (base, longer),
-        "with other ids": (named, named_longer),
+        "named by numbers": (base, more_documents),
+        "with other ids": (named, more_named),
     }.items():
         print(f"  {what:34} {slope(few, many, 'what a shard holds', SHARD):8,.3f}")
     shards, queries = 1_000, 6_980
     print(f"\na billion documents in {shards:,} shards, {queries:,} queries:")
     print(f"  counts to the driver                 {counts * queries * shards / 1e9:8,.2f} GB")
     print(f"  to 100 workers                       {per_worker * queries * 100 / 1e9:8,.2f} GB")
-    print(f"  judged documents to the driver       {2 * held * queries / 1e9:8,.3f} GB")
+    print(f"  judged documents to the driver       {2 * judged * queries / 1e9:8,.3f} GB")
     print(f"  ids that are no numbers              {8 * BILLION / 1e9:8,.2f} GB")
     print(f"  the embeddings, which stay           {BILLION * WIDTH * 4 / 1e9:8,.0f} GB")
 
@@ -136,7 +136,7 @@ def time_workers(
     from deadheat.engines.cluster import RayCluster
 
     example = Example(documents, WIDTH, 512)
-    queries = example.names, example.asked
+    queries = example.names, example.query_vectors
     clock: dict[int, float] = {}
     cpu: dict[int, float] = {}
     results = set()

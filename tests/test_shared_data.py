@@ -103,7 +103,7 @@ def test_range_of_trec_covid_runs_with_many_ties(shared, qrels, run, worst, best
     ],
 )
 def test_evaluation_of_recorded_cross_encoder_logits(shared, dtype, column, expected, width, bias):
-    """A sigmoid in FP32 keeps the order of logits, so logits stand for the regimes hps and head."""
+    """A sigmoid in FP32 keeps the order of logits, so logits give the values of hps and head."""
     frame = pl.read_parquet(shared / "recorded" / "cross-encoder-wikiqa.parquet")
     frame = frame.filter(model_dtype=dtype)
     run = frame.select("query_id", "doc_id", score=pl.col(column))
@@ -127,14 +127,14 @@ def test_input_order_equals_published_bm25_values_of_askubuntu(shared, part):
     folder = shared / "askubuntu"
     files = folder / f"{part}.qrels", folder / f"{part}-bm25.run.gz"
     known = ASKUBUNTU[part]
-    given = dh.evaluate(*files, list(known))
+    original = dh.evaluate(*files, list(known))
     cast = dh.evaluate(*files, list(known), score_dtype="bf16")
-    assert len(given.query_ids) == {"dev": 189, "test": 186}[part]
+    assert len(original.query_ids) == {"dev": 189, "test": 186}[part]
     for measure, (published, worst, best) in known.items():
-        summary = given[measure]
+        summary = original[measure]
         assert round(100 * summary.oblivious, 1) == published
         bounds = [100 * summary.worst, 100 * summary.best]
         assert bounds == pytest.approx([worst, best], abs=0.006)
         # A cast to BF16 adds ties, so the range contains that of the original scores.
         assert cast[measure].worst <= summary.worst <= summary.best <= cast[measure].best
-    assert cast["MAP"].range > 10 * given["MAP"].range
+    assert cast["MAP"].range > 10 * original["MAP"].range

@@ -32,26 +32,26 @@ for line in sys.argv[1:]:
 
 def run_in_terminal(columns: int, folder: Path, *commands: str, env: dict[str, str] | None = None):
     """Return what commands print to a pseudo-terminal, one after the other."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 100, columns, 0, 0))
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 100, columns, 0, 0))
     plain = {name: v for name, v in os.environ.items() if name not in ("COLUMNS", "LINES")}
     process = subprocess.Popen(
         [sys.executable, "-c", MANY, *commands],
-        **dict.fromkeys(("stdin", "stdout", "stderr"), theirs),
+        **dict.fromkeys(("stdin", "stdout", "stderr"), child),
         cwd=folder,
         env={**plain, "TERM": "xterm-256color", **(env or {})},
     )
-    os.close(theirs)
+    os.close(child)
     output = b""
     while True:
         try:
-            part = os.read(ours, 65536)
+            part = os.read(parent, 65536)
         except OSError:  # Linux raises when the other end of the terminal is closed
             break
         if not part:
             break
         output += part
-    os.close(ours)
+    os.close(parent)
     assert process.wait() == 0, output.decode()
     return output.decode().replace("\r\n", "\n")
 
@@ -110,9 +110,9 @@ def test_tables_fit_the_terminal_and_keep_all_labels(folder, columns):
             for i in names:
                 assert section[0][i] not in ("", "…"), section
     pairs = next(table for table in tables if "verdict" in table[0][-1])
-    place = pairs[0][-1].index("verdict")
+    column = pairs[0][-1].index("verdict")
     for row in (row for section in pairs[1:] for row in section):
-        assert row[place] in (
+        assert row[column] in (
             "not significant",
             "undecided: ties",
             "decision error",

@@ -71,7 +71,7 @@ def test_share_work_raises_errors_of_the_iterator(threads):
 
 @pytest.fixture
 def interruptible():
-    """Restore the handler of Ctrl-C, which processes in the background ignore."""
+    """Handle Ctrl-C, because a shell lets processes in the background ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -94,7 +94,7 @@ def test_keyboard_interrupt_stops_all_threads():
 
 
 def blas_threads():
-    """Return the number of threads of each BLAS library that is loaded, NumPy's among them."""
+    """Return the number of threads of each BLAS library that was loaded at the first product."""
     return [pool["num_threads"] for pool in _blas().info()]
 
 
@@ -155,14 +155,14 @@ def test_result_does_not_depend_on_the_number_of_threads(monkeypatch, as_tensor)
     """Many blocks share embeddings, so a difference in the last bit would break ties."""
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(97, 40)).astype(np.float32)[rng.integers(0, 97, 5_003)]
-    asked = rng.normal(size=(6, 40)).astype(np.float32)
+    queries = rng.normal(size=(6, 40)).astype(np.float32)
     qrels = {f"q{q}": {f"d{d}": 1 for d in rng.choice(5_003, 5)} for q in range(6)}
     ids = [f"d{d}" for d in range(5_003)]
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_chunks, limit, 64)
     if as_tensor:
         torch = pytest.importorskip("torch")
-        asked, vectors = torch.from_numpy(asked), torch.from_numpy(vectors)
+        queries, vectors = torch.from_numpy(queries), torch.from_numpy(vectors)
         before = torch.get_num_threads()
     found = set()
     for threads in (1, 2, 5):
@@ -171,7 +171,7 @@ def test_result_does_not_depend_on_the_number_of_threads(monkeypatch, as_tensor)
         with threadpoolctl.threadpool_limits(threads, "blas"):
             result = dh.evaluate_corpus(
                 qrels,
-                (list(qrels), asked),
+                (list(qrels), queries),
                 [(ids[a : a + 700], vectors[a : a + 700]) for a in range(0, 5_003, 700)],
                 ["MRR", "MAP", "nDCG@10"],
                 exact_ties=True,
@@ -238,7 +238,7 @@ def test_interrupt_does_not_wait_for_a_slow_chunk(vectors):
             if interrupt:
                 signal.raise_signal(signal.SIGINT)
                 time.sleep(30)
-        interrupt.append(True)  # in the second pass
+        interrupt.append(True)  # from the second pass on
 
     interrupt = []
     start = time.monotonic()
@@ -275,7 +275,7 @@ def test_tensors_with_gradients_and_in_inference_mode(monkeypatch, mode, inside)
 def test_torch_threads_of_new_threads_do_not_change():
     """Evaluations of tensors in several threads do not change the default of torch."""
     torch = pytest.importorskip("torch")
-    with ThreadPoolExecutor(1) as pool:  # this thread may have another number
+    with ThreadPoolExecutor(1) as pool:  # a new thread, because this one may have another setting
         before = pool.submit(torch.get_num_threads).result()
     vectors = torch.randn(9_000, 8)
     chunks = [([f"d{d}" for d in range(9_000)], vectors)]

@@ -63,11 +63,11 @@ def assert_same_views(found, expected):
     assert found.query_ids == expected.query_ids
     for measure, views in expected.views.items():
         for view in VIEWS:
-            ours, theirs = getattr(found.views[measure], view), getattr(views, view)
-            if theirs is not None:
+            actual, desired = getattr(found.views[measure], view), getattr(views, view)
+            if desired is not None:
                 # Ties past the cutoff are not stored here, which can change the last bit.
                 message = f"{measure} {view}"
-                np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-15, err_msg=message)
+                np.testing.assert_allclose(actual, desired, rtol=1e-13, atol=1e-15, err_msg=message)
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])

@@ -72,8 +72,8 @@ def test_oblivious_values_equal_trec_eval(trec_eval: str, tmp_path: Path, seed: 
             printed[name][query] = float(number)
     result = dh.evaluate(qrels, run, list(NAMES.values()), tie_break="id_desc")
     for name, values in printed.items():
-        own = result.views[dh.measures.parse_measures([name])[0]].oblivious
-        ours = dict(zip(result.query_ids, own.tolist(), strict=True))
+        oblivious = result.views[dh.measures.parse_measures([name])[0]].oblivious
+        by_query = dict(zip(result.query_ids, oblivious.tolist(), strict=True))
         assert values, name
-        for query, number in values.items():  # four decimals are printed
-            assert ours[query] == pytest.approx(number, abs=5.1e-5), (name, query)
+        for query, number in values.items():  # trec_eval prints four decimals
+            assert by_query[query] == pytest.approx(number, abs=5.1e-5), (name, query)
