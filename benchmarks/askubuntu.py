@@ -1,8 +1,8 @@
-"""BM25 on AskUbuntu: the published row, its tie ranges, and what a BF16 cast of the scores does.
+"""BM25 on AskUbuntu: published values, ranges due to ties, and the effect of BF16 scores.
 
     python benchmarks/askubuntu.py [--format markdown]
 
-Needs `../shared/data/askubuntu` beside the project. The published numbers are those of Lei et al.
+Needs `../shared/data/askubuntu` next to the project. The published numbers are those of Lei et al.
 (2016), Semi-supervised Question Retrieval with Gated Convolutions, Table 2.
 """
 
@@ -50,9 +50,9 @@ def build_table() -> Table:
 
 
 def compare(part: str) -> list[dict[str, object]]:
-    """Evaluate the BM25 scores of a part as they are, and cast to BF16 in three orders."""
-    qrels = read(DATA / f"{part}.qrels", 3, "relevance")
-    run = read(DATA / f"{part}-bm25.run.gz", 4, "score")
+    """Evaluate the BM25 scores of a part, unchanged and cast to BF16 with three tie orders."""
+    qrels = read_columns(DATA / f"{part}.qrels", 3, "relevance")
+    run = read_columns(DATA / f"{part}-bm25.run.gz", 4, "score")
     positives = run.join(qrels, on=["query_id", "doc_id"], how="left", maintain_order="left")
     positives = positives.sort("relevance", descending=True, maintain_order=True)
     given = dh.evaluate(qrels, run, MEASURES)
@@ -78,12 +78,12 @@ def compare(part: str) -> list[dict[str, object]]:
     ]
 
 
-def read(path: Path, place: int, value: str) -> pl.DataFrame:
+def read_columns(path: Path, column: int, name: str) -> pl.DataFrame:
     """Read query, document and one further column of a TREC file."""
     frame = pl.read_csv(path, separator=" ", has_header=False)
-    query, doc, number = (pl.nth(i) for i in (0, 2, place))
+    query, doc, number = (pl.nth(i) for i in (0, 2, column))
     ids = query.cast(pl.String).alias("query_id"), doc.cast(pl.String).alias("doc_id")
-    return frame.select(*ids, number.alias(value))
+    return frame.select(*ids, number.alias(name))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""Write docs/audit.md: what ties do to public leaderboards.
+"""Write docs/audit.md: the effect of ties on public leaderboards.
 
     python benchmarks/audit.py BOARDS > docs/audit.md
 
 BOARDS is a folder that `benchmarks/fetch_boards.py` fills from public files:
 
 - ``trec-covid/round4/runs``, ``trec-covid/round4/leaderboard.csv``, ``trec-covid/round4.qrels``,
-  and the same for every other round that is there
+  and the same for all other rounds
 - ``semeval2016/task3b``, ``semeval2016/task3b-published.csv``, ``semeval2016/task3b.qrels``
 
-Files may be compressed. Every board whose runs, published numbers and judgements are there is
-audited. The figures go to the folder that ``--images`` names.
+Files may be compressed. The audit includes all boards whose runs, published numbers and judgements
+exist. Figures are written to the folder of ``--images``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from deadheat.tables import Column, Table, render
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "benchmarks" / "audit.md").read_text(encoding="utf-8")
 SHOWN = 8
-"""How many runs with the widest intervals of ranks are shown per board."""
+"""Number of runs in the table of widest rank intervals, per board."""
 SECTION = """## {name}
 
 {about}
@@ -90,7 +90,7 @@ order of the search engine."""
 
 @dataclass(frozen=True)
 class Board:
-    """Where the files of a board are."""
+    """Name, description and files of a board."""
 
     name: str
     about: str
@@ -100,7 +100,7 @@ class Board:
 
     @property
     def image(self) -> str:
-        """Name of its figure."""
+        """File name of the figure."""
         return f"audit-{self.runs.parent.name if self.runs.name == 'runs' else self.runs.name}.svg"
 
     def evaluate(self, **options: object) -> dh.Leaderboard:
@@ -109,7 +109,7 @@ class Board:
             self.qrels,
             self.runs,
             published=self.published,
-            progress=show,
+            progress=show_progress,
             name=self.name,
             **options,  # type: ignore[arg-type]
         )
@@ -125,7 +125,7 @@ def main() -> None:
     boards = list(find_boards(arguments.folder))
     if not boards:
         sys.exit(f"{arguments.folder}: no board with runs, published numbers and judgements")
-    warnings.simplefilter("ignore", dh.DeadheatWarning)  # the page has them
+    warnings.simplefilter("ignore", dh.DeadheatWarning)  # the page shows them
     evaluated = [board.evaluate() for board in boards]
     sections = [
         describe_board(board, own, arguments.images)
@@ -139,7 +139,7 @@ def main() -> None:
 
 
 def find_boards(folder: Path) -> Iterator[Board]:
-    """Yield the boards whose files are all there."""
+    """Yield the boards of which all files exist."""
     for n in range(1, 6):
         place = folder / "trec-covid" / f"round{n}"
         runs, published = place / "runs", place / "leaderboard.csv"
@@ -153,13 +153,13 @@ def find_boards(folder: Path) -> Iterator[Board]:
 
 
 def find_qrels(place: Path) -> Path | None:
-    """Return the judgements beside a folder, compressed or not."""
+    """Return the judgements next to a folder, compressed or not."""
     names = (f"{place.name}.qrels", f"{place.name}.qrels.gz")
     return next((path for name in names if (path := place.with_name(name)).is_file()), None)
 
 
 def evaluate_engine(qrels: Path, runs: Path) -> float:
-    """Return the MAP of the search engine; the ids of candidates end in its ranks, as Q318_R4."""
+    """Return the MAP of the search engine, whose ranks end the ids of candidates, as in Q318_R4."""
     candidates = read_run(min(runs.iterdir())).to_dict()
     ranked = {
         query: {document: -float(document.rpartition("_R")[2]) for document in documents}
@@ -201,7 +201,7 @@ def summarise(boards: list[dh.Leaderboard]) -> str:
 
 
 def describe_board(board: Board, own: dh.Leaderboard, images: Path) -> str:
-    """Describe one board, and draw the ranks in the measure that ties move most."""
+    """Describe one board, and draw the ranks in the measure with the most overlapping pairs."""
     most = own.summary.sort("overlapping", descending=True)["measure"][0]
     ranking = own.ranking(most)
     kind = next((name for name in ("runtype", "type") if name in own.rows.columns), None)
@@ -240,14 +240,14 @@ def describe_board(board: Board, own: dh.Leaderboard, images: Path) -> str:
 
 
 def describe_failures(board: dh.Leaderboard) -> str:
-    """Name runs that are not on the board or could not be read, and the reverse."""
+    """Return a sentence on runs that could not be evaluated and on other warnings."""
     problems = [f"{name} was not evaluated ({why})" for name, why in board.failures.items()]
     problems += texts(board.remarks, "warning")
     return " " + "; ".join(problems) + "." if problems else ""
 
 
 def evaluate_unrounded(board: Board, own: dh.Leaderboard) -> str:
-    """Count the published numbers that no order of ties explains where scores are not rounded."""
+    """Describe how many published numbers are outside [worst, best] without rounding scores."""
     settings = {rule.setting for rule in own.rules}
     if not any(setting.score_dtype for setting in settings):
         return "The scores are used as they were submitted."
@@ -289,7 +289,7 @@ def widest_table(ranking: pl.DataFrame) -> Table:
 
 
 def describe_winners(board: dh.Leaderboard) -> str:
-    """Say which first places ties leave open."""
+    """Return a list of the first places that ties can change."""
     contested = [winner for winner in board.winners if winner.contested]
     if not contested:
         return "Ties cannot change any first place of this board."
@@ -301,7 +301,7 @@ def describe_winners(board: dh.Leaderboard) -> str:
 
 
 def fingerprint(board: Board) -> str:
-    """Return the SHA-256 of what was audited, whether it is stored compressed or not."""
+    """Return the SHA-256 of the decompressed files of a board."""
     digest = hashlib.sha256()
     runs = {
         path.name.removesuffix(".gz").removesuffix(".xz"): path for path in board.runs.iterdir()
@@ -319,8 +319,8 @@ def read_content(path: Path) -> bytes:
     return lzma.decompress(data) if path.suffix == ".xz" else data
 
 
-def show(what: str, done: int, total: int) -> None:
-    """Print the progress to standard error, if that is a terminal."""
+def show_progress(what: str, done: int, total: int) -> None:
+    """Print progress to standard error if it is a terminal."""
     if sys.stderr.isatty():
         print(f"\r{what} {done}/{total}   ", end="", file=sys.stderr)
 

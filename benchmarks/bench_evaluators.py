@@ -1,7 +1,7 @@
-"""What the tie-aware search evaluator costs, as a ratio to the one it stands in for.
+"""Time the tie-aware search evaluator relative to that of sentence-transformers.
 
-Embeddings are given, so that what is compared is scoring, selecting and measuring alone; a real
-model's encoding would hide the difference. CPU time of one thread, the least of several runs.
+Embeddings are precomputed, because encoding by a real model would hide the difference. Times are
+CPU times of one thread, the shortest of several runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 import numpy as np
 import torch
 from sentence_transformers.sentence_transformer.evaluation import (
-    InformationRetrievalEvaluator as Sibling,
+    InformationRetrievalEvaluator as Original,
 )
 from sentence_transformers.util import cos_sim
 
@@ -20,8 +20,8 @@ from deadheat.integrations.sentence_transformers import InformationRetrievalEval
 QUERIES, DOCUMENTS, DIMENSIONS, RUNS = 300, 50_000, 64, 3
 
 
-class Given:
-    """Gives embeddings made before, in place of a model."""
+class PrecomputedModel:
+    """A model that returns precomputed embeddings."""
 
     similarity_fn_name = "cosine"
 
@@ -36,13 +36,13 @@ class Given:
         return self.documents[texts]
 
     def set_evaluation_metrics(self, *_: object) -> None:
-        """Keep no card."""
+        """Ignore the metrics, which belong on a model card."""
 
 
 def main() -> None:
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
-    model = Given(
+    model = PrecomputedModel(
         *(torch.from_numpy(rng.normal(size=(n, DIMENSIONS))).float() for n in (QUERIES, DOCUMENTS))
     )
     corpus = {f"d{i}": i for i in range(DOCUMENTS)}
@@ -56,7 +56,7 @@ def main() -> None:
     for name, function in functions.items():
         for chunk in (DOCUMENTS, 10_000):
             seconds = []
-            for evaluator_class in (InformationRetrievalEvaluator, Sibling):
+            for evaluator_class in (InformationRetrievalEvaluator, Original):
                 evaluator = evaluator_class(
                     queries,
                     corpus,
@@ -64,11 +64,12 @@ def main() -> None:
                     corpus_chunk_size=chunk,
                     score_functions={"given": function},
                 )
-                seconds.append(min(timed(evaluator, model) for _ in range(RUNS)))
+                seconds.append(min(time_evaluator(evaluator, model) for _ in range(RUNS)))
             print(f"{name}, pieces of {chunk:,}: {seconds[0] / seconds[1]:.2f} × the sibling")
 
 
-def timed(evaluator: object, model: Given) -> float:
+def time_evaluator(evaluator: object, model: PrecomputedModel) -> float:
+    """Return the CPU seconds of one evaluation."""
     start = time.process_time()
     evaluator(model)  # type: ignore[operator]
     return time.process_time() - start

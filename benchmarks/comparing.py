@@ -1,8 +1,8 @@
 """A comparison as large as a round of TREC-COVID: 126 systems, 50 queries, four measures.
 
-The runs are made up, and look like real ones where it matters: they come from teams, whose runs
-resemble each other; every fifth knows few scores and ties much, every seventh is a copy of one
-of its team with some queries changed.
+The runs are synthetic. As in TREC-COVID, they come from teams whose runs are similar. Every fifth
+run has few distinct scores, and so many ties. Every seventh run copies another run of its team,
+with some queries changed.
 
     python benchmarks/comparing.py        # seconds, memory, verdicts
 """
@@ -20,17 +20,17 @@ import deadheat as dh
 MEASURES = ["nDCG@20", "MRR", "MAP", "Precision@20"]
 SYSTEMS, QUERIES, DOCUMENTS, TEAM = 126, 50, 200, 4
 SECONDS, GIGABYTES = 15, 1
-"""What such a comparison may take on two cores."""
+"""Limits for this comparison on two cores."""
 
 
-def results() -> dict[str, dh.Result]:
+def evaluate_systems() -> dict[str, dh.Result]:
     """Evaluate the systems."""
     rng = np.random.default_rng(0)
     shape = (QUERIES, DOCUMENTS)
     relevance = (rng.random(shape) < 0.15).astype(np.int8)
     relevance[:, 0] = 1
     difficulty = rng.normal(0, 0.5, shape)
-    found = {}
+    results = {}
     for i in range(SYSTEMS):
         if i % TEAM == 0:
             scores = (0.4 + i / SYSTEMS) * relevance + difficulty + rng.normal(0, 0.6, shape)
@@ -39,19 +39,19 @@ def results() -> dict[str, dh.Result]:
         else:
             scores = scores + rng.normal(0, 0.15, shape)
         grid = 3 if i % 5 == 0 else 256
-        found[f"team{i // TEAM:02d}-run{i % TEAM}"] = dh.evaluate_arrays(
+        results[f"team{i // TEAM:02d}-run{i % TEAM}"] = dh.evaluate_arrays(
             relevance, np.round(scores * grid) / grid, MEASURES
         )
-    return found
+    return results
 
 
 def compare_all() -> dh.Comparison:
-    """Compare every pair in every measure."""
-    return dh.compare(results())
+    """Compare all pairs in all measures."""
+    return dh.compare(evaluate_systems())
 
 
-def pair_by_pair(systems: dict[str, dh.Result]) -> float:
-    """Seconds that scipy needs to test every pair, from one of them."""
+def time_scipy(systems: dict[str, dh.Result]) -> float:
+    """Return the seconds that scipy needs for all pairs, extrapolated from one."""
     a, b = (next(iter(s.views.values())).expected for s in list(systems.values())[:2])
     start = time.perf_counter()
     stats.permutation_test(
@@ -66,7 +66,7 @@ def pair_by_pair(systems: dict[str, dh.Result]) -> float:
 
 
 if __name__ == "__main__":
-    systems = results()
+    systems = evaluate_systems()
     start = time.perf_counter()
     comparison = dh.compare(systems)
     took, tested = time.perf_counter() - start, len(comparison.pairs)

@@ -1,11 +1,11 @@
-"""A corpus on a cluster: what travels over the network, and what a second worker brings.
+"""A corpus on a cluster: bytes sent over the network, and the speedup of a second worker.
 
-    python benchmarks/corpus_cluster.py            # bytes; the arithmetic of a billion documents
-    python benchmarks/corpus_cluster.py --workers  # two workers beside one, on Ray; needs the extra
+    python benchmarks/corpus_cluster.py            # bytes, extrapolated to a billion documents
+    python benchmarks/corpus_cluster.py --workers  # one and two workers on Ray; needs the extra ray
 
-The bytes are those of the very objects that an engine sends, pickled. Workers have one thread each
-and are ready, all libraries loaded, before the clock starts; what they do then is timed whole. On a
-machine that is busy with other work the second one has no processor of its own.
+Bytes are those of the pickled objects that an engine sends. Workers have one thread each, and load
+all libraries before the clock starts. On a machine that is busy with other work, the second worker
+shares a core.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from deadheat.scoring import Products
 WIDTH, SHARD, SHARDS = 384, 20_000, 8
 BILLION = 1_000_000_000
 REPEATS = 5
-"""Of which the fastest counts, for one worker as for two."""
+"""Number of runs, of which the fastest counts."""
 
 
-class Wire:
-    """An engine in this process that adds up what would travel; it stands for a cluster."""
+class CountingEngine:
+    """A local engine that counts the bytes that a cluster would send."""
 
     def __init__(self) -> None:
         self.sent: dict[str, list[int]] = {}
@@ -53,80 +53,81 @@ class Wire:
     def pool(self, make_worker: Any) -> Iterator[Any]:
         self.count("queries", make_worker)
         with LocalEngine().pool(make_worker) as workers:
-            yield _Counted(workers, self)
+            yield _CountingPool(workers, self)
 
 
-class _Counted:
-    def __init__(self, workers: Any, wire: Wire) -> None:
-        self._workers, self._wire = workers, wire
+class _CountingPool:
+    def __init__(self, workers: Any, engine: CountingEngine) -> None:
+        self._workers, self._engine = workers, engine
 
     def results(self, pieces: Any, task: Any) -> Iterator[tuple[Any, Any]]:
         is_scan = not isinstance(task, CountTask)
         what = "ids of judged documents" if is_scan else "scores of judged documents"
-        self._wire.count(what, task)
+        self._engine.count(what, task)
         for piece, result in self._workers.results(pieces, task):
-            self._wire.count("what a shard holds" if is_scan else "counts", result)
+            self._engine.count("what a shard holds" if is_scan else "counts", result)
             yield piece, result
 
 
-def traffic(queries: int, documents: int, *, numbered: bool) -> dict[str, float]:
-    """Bytes of each kind that one of two shards costs, or one worker."""
+def count_bytes(queries: int, documents: int, *, numbered: bool) -> dict[str, float]:
+    """Return the mean bytes of each kind of message, per shard or per worker."""
     example = Example(documents, WIDTH, queries)
     half = documents // 2
     names = range(documents) if numbered else example.ids
     shards = [lambda a=a: [(names[a : a + half], example.vectors[a : a + half])] for a in (0, half)]
-    wire = Wire()
-    products = Products.of(example.asked, "dot", "native")
-    corpus = Corpus(products, example.names, open_shards(shards), wire)
+    engine = CountingEngine()
+    products = Products.of(example.query_vectors, "dot", "native")
+    corpus = Corpus(products, example.names, open_shards(shards), engine)
     evaluate_shards(corpus, read_qrels(example.qrels), parse_measures(MEASURES))
-    return {what: float(np.mean(bytes_)) for what, bytes_ in wire.sent.items()}
+    return {what: float(np.mean(bytes_)) for what, bytes_ in engine.sent.items()}
 
 
 def slope(few: dict[str, float], many: dict[str, float], what: str, more: int) -> float:
+    """Return the bytes for each further query or document."""
     return (many[what] - few[what]) / more
 
 
 def show_traffic() -> None:
-    base = traffic(256, 2 * SHARD, numbered=True)
-    asked = traffic(512, 2 * SHARD, numbered=True)
-    longer = traffic(256, 4 * SHARD, numbered=True)
-    named = traffic(256, 2 * SHARD, numbered=False)
-    named_longer = traffic(256, 4 * SHARD, numbered=False)
+    """Print the bytes sent for each query and document."""
+    base = count_bytes(256, 2 * SHARD, numbered=True)
+    more_queries = count_bytes(512, 2 * SHARD, numbered=True)
+    more_documents = count_bytes(256, 4 * SHARD, numbered=True)
+    named = count_bytes(256, 2 * SHARD, numbered=False)
+    more_named = count_bytes(256, 4 * SHARD, numbered=False)
     print(f"embeddings of the width {WIDTH}, FP32; three relevant documents a query; bytes\n")
     print("to each worker, once, for every query:")
     per_worker = 0.0
     for what in ("queries", "ids of judged documents", "scores of judged documents"):
-        own = slope(base, asked, what, 256)
+        own = slope(base, more_queries, what, 256)
         per_worker += own
         print(f"  {what:34} {own:8,.0f}")
-    counts = slope(base, asked, "counts", 256)
-    held = slope(base, asked, "what a shard holds", 256)
+    counts = slope(base, more_queries, "counts", 256)
+    judged = slope(base, more_queries, "what a shard holds", 256)
     print("from each shard, for every query:")
     print(f"  {'counts':34} {counts:8,.0f}")
     print("from its shard, once, for every judged document:")
-    print(f"  {'id, position, embedding':34} {held * 2 / RELEVANT:8,.0f}")
+    print(f"  {'id, position, embedding':34} {judged * 2 / RELEVANT:8,.0f}")
     print("from each shard, for every document:")
     for what, (few, many) in {
-        "named by numbers": (base, longer),
-        "with other ids": (named, named_longer),
+        "named by numbers": (base, more_documents),
+        "with other ids": (named, more_named),
     }.items():
         print(f"  {what:34} {slope(few, many, 'what a shard holds', SHARD):8,.3f}")
     shards, queries = 1_000, 6_980
     print(f"\na billion documents in {shards:,} shards, {queries:,} queries:")
     print(f"  counts to the driver                 {counts * queries * shards / 1e9:8,.2f} GB")
     print(f"  to 100 workers                       {per_worker * queries * 100 / 1e9:8,.2f} GB")
-    print(f"  judged documents to the driver       {2 * held * queries / 1e9:8,.3f} GB")
+    print(f"  judged documents to the driver       {2 * judged * queries / 1e9:8,.3f} GB")
     print(f"  ids that are no numbers              {8 * BILLION / 1e9:8,.2f} GB")
     print(f"  the embeddings, which stay           {BILLION * WIDTH * 4 / 1e9:8,.0f} GB")
 
 
-def timed_workers(
+def time_workers(
     documents: int, address: str | None = None
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Compare one worker with two on the same shards in files.
 
-    Gives the seconds of each by the clock, and those of processor time of the driver and its
-    busiest worker.
+    Return the wall-clock seconds of each, and the CPU seconds of the driver and its busiest worker.
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
@@ -135,9 +136,9 @@ def timed_workers(
     from deadheat.engines.cluster import RayCluster
 
     example = Example(documents, WIDTH, 512)
-    queries = example.names, example.asked
+    queries = example.names, example.query_vectors
     clock: dict[int, float] = {}
-    busy: dict[int, float] = {}
+    cpu: dict[int, float] = {}
     results = set()
     with tempfile.TemporaryDirectory() as folder:
         for number, part in enumerate(np.array_split(example.vectors, SHARDS)):
@@ -145,62 +146,64 @@ def timed_workers(
         shards = dh.evaluation.stored_shards(folder, chunk=1 << 14)
         for _ in range(REPEATS):
             for workers in (1, 2):
-                with Started(RayCluster(address, workers=workers), workers) as engine:
-                    before, start = engine.busy(), time.perf_counter()
+                with WarmEngine(RayCluster(address, workers=workers), workers) as engine:
+                    before, start = engine.cpu_times(), time.perf_counter()
                     result = dh.evaluate_corpus(
                         example.qrels, queries, shards, MEASURES, engine=engine
                     )
-                    took, after = time.perf_counter() - start, engine.busy()
+                    took, after = time.perf_counter() - start, engine.cpu_times()
                 spent = {process: after[process] - before[process] for process in after}
                 longest = spent.pop(os.getpid()) + max(spent.values())
                 clock[workers] = min(clock.get(workers, np.inf), took)
-                busy[workers] = min(busy.get(workers, np.inf), longest)
+                cpu[workers] = min(cpu.get(workers, np.inf), longest)
                 results.add(result.to_json())
     if len(results) > 1:
         raise AssertionError("the results of one worker and of two differ")
-    return clock, busy
+    return clock, cpu
 
 
 def bench_workers(report: Any, documents: int = 400_000) -> None:
-    """Add rows to the report of `bench.py`; in a process of its own, where there is Ray."""
+    """Add rows to the report of `bench.py`, if Ray is installed."""
     if importlib.util.find_spec("ray") is None:
         return
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:  # ended in peace, and Ray with it
-        clock, _ = pool.submit(timed_workers, documents).result()
-    report.own(f"corpus {documents:,} × {WIDTH} on Ray, a thread each", clock[2], "two workers")
-    report.faster("one worker", clock[2], clock[1], 1.7)
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:  # its end also stops Ray
+        clock, _ = pool.submit(time_workers, documents).result()
+    report.add_deadheat(
+        f"corpus {documents:,} × {WIDTH} on Ray, a thread each", clock[2], "two workers"
+    )
+    report.add_speedup("one worker", clock[2], clock[1], 1.7)
 
 
 def show_workers(documents: int, address: str | None) -> None:
-    """Say how much faster two workers are than one."""
-    clock, busy = timed_workers(documents, address)
+    """Print how much faster two workers are than one."""
+    clock, cpu = time_workers(documents, address)
     print(f"{documents:,} × {WIDTH}, 512 queries, {SHARDS} shards, a thread each: two workers are")
     print(f"  {clock[1] / clock[2]:.2f} × as fast as one by the clock (bar: 1.7 ×)")
-    print(f"  {busy[1] / busy[2]:.2f} × by processor time of the driver and its busiest worker")
-    rate = documents / busy[1]
+    print(f"  {cpu[1] / cpu[2]:.2f} × by processor time of the driver and its busiest worker")
+    rate = documents / cpu[1]
     print(f"one worker: {rate:,.0f} documents in a second of processor time, so a billion on 100")
     print(f"  such workers take {BILLION / rate / 100:,.0f} seconds")
     print("all results are the same")
 
 
-class Started:
-    """An engine whose workers have started before the clock does."""
+class WarmEngine:
+    """An engine whose workers start before the clock does."""
 
     def __init__(self, engine: Any, workers: int) -> None:
         self._engine, self._workers = engine, workers
 
-    def __enter__(self) -> Started:
+    def __enter__(self) -> WarmEngine:
         self._context = self._engine.pool(_Worker)
         self._pool = self._context.__enter__()
-        self.busy()
+        self.cpu_times()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._context.__exit__(*error)
 
-    def busy(self) -> dict[int, float]:
-        """Processor time of this process and of every worker."""
+    def cpu_times(self) -> dict[int, float]:
+        """Return the CPU seconds of this process and of all workers, by process id."""
         found = {os.getpid(): time.process_time()}
         while len(found) <= self._workers:
             found |= {pid: spent for _, (pid, spent) in self._pool.results([None] * self._workers)}
@@ -220,16 +223,16 @@ class _Pool:
 
 
 class _Worker:
-    """Is told what it is with every piece, and of no piece gives its processor time."""
+    """A worker that gets its work with each piece, and returns its CPU time for the piece None."""
 
     def __init__(self) -> None:
-        one = np.ones((1, 2), np.float32)  # a worker has loaded all it needs after its first piece
+        one = np.ones((1, 2), np.float32)  # loads all libraries
         dh.evaluate_corpus({"q": {"d": 1}}, (["q"], one), [(["d"], one)], MEASURES)
         self._work: Any = None
 
     def __call__(self, piece: Any, make_worker: Any = None, *shared: Any) -> Any:
         if piece is None:
-            time.sleep(0.3)  # so that the others are asked, too
+            time.sleep(0.3)  # so that other workers take a piece, too
             return os.getpid(), time.process_time()
         self._work = self._work or make_worker()
         return self._work(piece, *shared)

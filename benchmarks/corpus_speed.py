@@ -1,12 +1,12 @@
-"""A whole corpus: deadheat beside the products alone and torch.topk, and its peak memory.
+"""Evaluation of a whole corpus, compared with the products alone and torch.topk; peak memory.
 
-    python benchmarks/corpus_speed.py                 # 400,000 × 384, as the bar has it
+    python benchmarks/corpus_speed.py                 # 400,000 × 384, the size of the bar
     python benchmarks/corpus_speed.py --documents 50000
     python benchmarks/corpus_speed.py --memory 4000000  # documents × 64, from files
     python benchmarks/corpus_speed.py --memory 8841823 --width 1024  # MS MARCO: 36 GB of disk
 
-Times are of one process; only their ratios mean something. `--cpu` compares processor time on one
-thread instead of the clock, for a machine that is busy with other work.
+Times are of one process; only their ratios are printed. On a machine that is busy with other work,
+`--cpu` compares the CPU time of one thread instead of wall-clock time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RELEVANT, MANY = 3, 30
 CHUNK, PART = 1 << 14, 100_000
 TOP = 1_000
 BAR, TILED_BAR = 1.15, 3
-"""Times the products alone; the second where NumPy's products depend on a document's place."""
+"""Limits relative to the products alone; the second if NumPy's products depend on positions."""
 
 
 class Example:
@@ -44,7 +44,7 @@ class Example:
         self.vectors /= np.linalg.norm(self.vectors, axis=1, keepdims=True)
         relevant = rng.choice(documents, (queries, RELEVANT), replace=False)
         noise = rng.standard_normal((queries, width), dtype=np.float32)
-        self.asked = self.vectors[relevant[:, 0]] + 0.1 * noise
+        self.query_vectors = self.vectors[relevant[:, 0]] + 0.1 * noise
         self.qrels = {str(q): {str(d): 1 for d in row} for q, row in enumerate(relevant.tolist())}
         self.names = list(self.qrels)
         self.ids = [str(d) for d in range(documents)]
@@ -57,79 +57,81 @@ class Example:
 
 
 def numpy_calls(example: Example) -> dict[str, Callable[[], Any]]:
+    """Return the functions to time with NumPy."""
     chunks = example.chunks(example.vectors)
 
     def products() -> None:
         for _, part in chunks:
-            example.asked @ part.T
+            example.query_vectors @ part.T
 
     def ours() -> None:
-        dh.evaluate_corpus(example.qrels, (example.names, example.asked), chunks, MEASURES)
+        dh.evaluate_corpus(example.qrels, (example.names, example.query_vectors), chunks, MEASURES)
 
     return {"deadheat": ours, "products alone": products}
 
 
 def torch_calls(example: Example) -> dict[str, Callable[[], Any]]:
+    """Return the functions to time with torch."""
     import torch
 
-    asked = torch.from_numpy(example.asked)
+    query_vectors = torch.from_numpy(example.query_vectors)
     chunks = example.chunks(torch.from_numpy(example.vectors))
 
     def products() -> None:
         for _, part in chunks:
-            asked @ part.T
+            query_vectors @ part.T
 
     def topk() -> None:
         best = None
         for _, part in chunks:
-            own = (asked @ part.T).topk(min(TOP, len(part)), dim=1).values
+            own = (query_vectors @ part.T).topk(min(TOP, len(part)), dim=1).values
             best = own if best is None else torch.cat((best, own), 1).topk(TOP, dim=1).values
 
     def ours() -> None:
-        dh.evaluate_corpus(example.qrels, (example.names, asked), chunks, MEASURES)
+        dh.evaluate_corpus(example.qrels, (example.names, query_vectors), chunks, MEASURES)
 
     return {"deadheat": ours, "products alone": products, f"torch.topk({TOP})": topk}
 
 
-def corpus_times(documents: int, together: Callable[..., dict[str, float]]) -> dict[str, Any]:
-    """Give the seconds of each call, by backend."""
+def time_corpus(documents: int, time_calls: Callable[..., dict[str, float]]) -> dict[str, Any]:
+    """Return the seconds of each call, by backend."""
     example = Example(documents, 384, 512)
-    times = {"NumPy": together(numpy_calls(example), 7)}
+    times = {"NumPy": time_calls(numpy_calls(example), 7)}
     with contextlib.suppress(ImportError):
-        times["torch"] = together(torch_calls(example), 7)
+        times["torch"] = time_calls(torch_calls(example), 7)
     return times
 
 
 def needs_tiles() -> bool:
-    """Whether equal documents get different scores from one product of all (see `Products`)."""
+    """Return whether one product gives equal documents different scores (see `Products`)."""
     rng = np.random.default_rng(0)
-    asked = rng.standard_normal((512, 384), np.float32)
-    scores = asked @ np.tile(rng.standard_normal(384, np.float32), (4096, 1)).T
+    query_vectors = rng.standard_normal((512, 384), np.float32)
+    scores = query_vectors @ np.tile(rng.standard_normal(384, np.float32), (4096, 1)).T
     return bool((scores != scores[:, :1]).any())
 
 
 def bench_corpus(
-    report: Any, together: Callable[..., dict[str, float]], documents: int = 400_000
+    report: Any, time_calls: Callable[..., dict[str, float]], documents: int = 400_000
 ) -> None:
-    """Add rows to the report of `bench.py`; timed in a process that did nothing before."""
+    """Add rows to the report of `bench.py`, timed in a new process."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        of_backends = pool.submit(corpus_times, documents, together).result()
-    for backend, times in of_backends.items():
+        by_backend = pool.submit(time_corpus, documents, time_calls).result()
+    for backend, times in by_backend.items():
         ours = times.pop("deadheat")
-        report.own(f"corpus {documents:,} × 384, {backend}", ours)
+        report.add_deadheat(f"corpus {documents:,} × 384, {backend}", ours)
         for what, other in times.items():
             if what == "products alone":
                 bar = TILED_BAR if backend == "NumPy" and needs_tiles() else BAR
-                report.at_most(what, ours, other, bar)
+                report.add_limit(what, ours, other, bar)
             else:
-                report.faster(f"{what} by chunks", ours, other, 1)
+                report.add_speedup(f"{what} by chunks", ours, other, 1)
 
 
-def bench_threads(report: Any, together: Callable[..., dict[str, float]]) -> None:
-    """Count scores in one thread and in two, for many documents.
+def bench_threads(report: Any, time_calls: Callable[..., dict[str, float]]) -> None:
+    """Count scores in one thread and in two.
 
-    For few, two threads wait for memory as one does.
+    It needs many documents: with few, memory limits two threads as much as one.
     """
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((512, 1 << 16), dtype=np.float32)
@@ -142,14 +144,14 @@ def bench_threads(report: Any, together: Callable[..., dict[str, float]]) -> Non
         )
         return lambda: counter.update(scores, threads=threads)
 
-    times = together({"two threads": count(2), "one thread": count(1)}, 5)
+    times = time_calls({"two threads": count(2), "one thread": count(1)}, 5)
     what = f"512 × 65,536 scores, {MANY} relevant"
-    report.own(what, times["two threads"], "deadheat, two threads")
-    report.faster("deadheat, one thread", times["two threads"], times["one thread"], 1.5)
+    report.add_deadheat(what, times["two threads"], "deadheat, two threads")
+    report.add_speedup("deadheat, one thread", times["two threads"], times["one thread"], 1.5)
 
 
-def store(folder: Path, documents: int, width: int) -> None:
-    """Write embeddings in parts, and the ids of their documents beside them."""
+def write_embeddings(folder: Path, documents: int, width: int) -> None:
+    """Write embeddings in parts, each with a file of document ids."""
     from safetensors.numpy import save_file
 
     rng = np.random.default_rng(0)
@@ -161,23 +163,23 @@ def store(folder: Path, documents: int, width: int) -> None:
         (folder / f"part-{number:04}.ids.txt").write_text(names)
 
 
-def peak_of_stored(folder: str, parts: int, width: int, queries: int = 64) -> float:
-    """Evaluate the first parts of stored embeddings; give the peak memory of this process in MB."""
-    asked = np.random.default_rng(1).standard_normal((queries, width), dtype=np.float32)
+def measure_peak(folder: str, parts: int, width: int, queries: int = 64) -> float:
+    """Evaluate the first parts of stored embeddings; return the peak memory in MB."""
+    query_vectors = np.random.default_rng(1).standard_normal((queries, width), dtype=np.float32)
     qrels = {str(q): {str(q * 7 + i): 1 for i in range(RELEVANT)} for q in range(queries)}
     shards = dh.evaluation.stored_shards(folder, chunk=CHUNK)[:parts]
-    dh.evaluate_corpus(qrels, (list(qrels), asked), shards, MEASURES)
+    dh.evaluate_corpus(qrels, (list(qrels), query_vectors), shards, MEASURES)
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1e3
 
 
 def show_memory(documents: int, width: int) -> None:
-    """Peak memory of stored corpora, each in a process of its own."""
+    """Print the peak memory for stored corpora, each in a new process."""
     with tempfile.TemporaryDirectory() as folder:
-        store(Path(folder), documents, width)
+        write_embeddings(Path(folder), documents, width)
         parts = len(list(Path(folder).glob("*.safetensors")))
         with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-            one, all_ = (pool.apply(peak_of_stored, (folder, n, width)) for n in (1, parts))
+            one, all_ = (pool.apply(measure_peak, (folder, n, width)) for n in (1, parts))
     size = documents * width * 4 / 1e6
     print(f"{documents:,} × {width} float32, {size:,.0f} MB in {parts} files with ids beside them:")
     print(f"peak memory {all_:,.0f} MB; {one:,.0f} MB for the first {PART:,} documents")
@@ -213,6 +215,6 @@ def main() -> None:
 if __name__ == "__main__":
     if "--cpu" not in sys.argv or os.environ.get("OMP_NUM_THREADS") == "1":
         main()
-    else:  # the libraries read it when they are loaded
+    else:  # libraries read these variables when they are loaded
         one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **one})

@@ -2,7 +2,7 @@
 
     python benchmarks/fetch_boards.py BOARDS
 
-Into the folder BOARDS go
+The folder BOARDS then has
 
 - the submissions and leaderboards of TREC-COVID, mirrored from NIST in castorini/TREC-COVID, and
   the judgements of round 4 from NIST
@@ -10,7 +10,7 @@ Into the folder BOARDS go
   in bnsriram/NLPCommunityQuestionAnswering; subtask B becomes TREC runs, judgements and a table of
   MAP and MRR
 
-It needs git and the network.
+Needs git and network access.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def main() -> None:
 
 
 def clone(address: str, target: Path) -> None:
-    """Clone the last commit of a repository, unless the folder is there."""
+    """Clone the last commit of a repository, unless the folder exists."""
     if not target.exists():
         subprocess.run(["git", "clone", "--quiet", "--depth", "1", address, target], check=True)
 
 
 def fetch(address: str, md5: str, target: Path) -> None:
-    """Download a file, and check that it is the one that was audited."""
+    """Download a file, and check its MD5."""
     with urllib.request.urlopen(address) as answer:
         content = answer.read()
     if hashlib.md5(content).hexdigest() != md5:
@@ -58,7 +58,7 @@ def convert_semeval(distribution: Path, target: Path) -> None:
     """Write subtask B as TREC runs, judgements and a table of published MAP and MRR.
 
     Lines of submissions and gold labels have five fields: query, candidate, rank, score, label. A
-    file ``.score`` beside each submission has MAP, average recall and MRR, in this order.
+    file ``.score`` next to each submission has MAP, average recall and MRR, in this order.
     """
     runs = target / "task3b"
     runs.mkdir(parents=True, exist_ok=True)

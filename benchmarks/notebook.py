@@ -1,7 +1,7 @@
 """Run a notebook of the examples and store its outputs: `python benchmarks/notebook.py NOTEBOOK`.
 
-Needs nbclient and ipykernel. Progress bars, warnings and times of day are left out: they belong to
-the machine, not to the results.
+Needs nbclient and ipykernel. Progress bars, warnings and times of execution are removed, because
+they differ between machines.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ def main(path: Path) -> None:
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
-    with tempfile.TemporaryDirectory() as folder:  # for the files that it writes
+    with tempfile.TemporaryDirectory() as folder:  # for files that the notebook writes
         client = NotebookClient(notebook, resources={"metadata": {"path": folder}}, timeout=None)
         client.execute()
-    nbformat.write(cleaned(notebook), path)
+    nbformat.write(clean_notebook(notebook), path)
 
 
-def cleaned(notebook: Any) -> Any:
-    """Keep what was printed and shown."""
+def clean_notebook(notebook: Any) -> Any:
+    """Remove standard error and times of execution."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":

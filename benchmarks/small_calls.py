@@ -1,9 +1,9 @@
-"""What one small call costs: one query, as in training loops, tests and services.
+"""Time of small calls with one query, as in training loops, tests and services.
 
     python benchmarks/small_calls.py
     python benchmarks/small_calls.py --interpreted   # a copy of deadheat without compiled modules
 
-Every call takes a list that no call has seen; a row is the median over the lists, in microseconds.
+Each call evaluates another list. A row is the median over the lists, in microseconds.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ BARS = {
     "dict, dh.evaluate": (120, None),
     "arrays, dh.evaluate_arrays": (45, 150),
 }
-"""Microseconds for lists of ten documents: one measure, and all of them."""
+"""Limits in microseconds for lists of ten documents: with one measure, and with all."""
 INTERPRETED_BARS = {
     "dict, dh.evaluate, 10 documents, 1 measure": 250,
     "arrays, dh.evaluate_arrays, 10 documents, 1 measure": 115,
     "arrays, 6,980 × 1,000, 4 measures": 600_000,
 }
-"""Microseconds without compiled modules."""
+"""Limits in microseconds without compiled modules."""
 Row = tuple[str, float, float | None]
 
 
-def lists(length: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Scores rounded to one digit, and grades from 0 to 2, the first document always relevant."""
+def make_lists(length: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores rounded to one digit, and grades 0 to 2; the first document is relevant."""
     rng = np.random.default_rng(length)
     scores = rng.normal(size=(LISTS, 1, length)).round(1)
     grades = rng.integers(1, 3, scores.shape) * (rng.random(scores.shape) < share)
@@ -49,9 +49,9 @@ def lists(length: int, share: float) -> tuple[np.ndarray, np.ndarray]:
     return scores, grades
 
 
-def ways(names: list[str], length: int, share: float) -> dict[str, Callable[[int], Any]]:
-    """Every way to evaluate a list, by its number."""
-    scores, grades = lists(length, share)
+def make_calls(names: list[str], length: int, share: float) -> dict[str, Callable[[int], Any]]:
+    """Return a function for each way to evaluate a list; its argument is the number of the list."""
+    scores, grades = make_lists(length, share)
     documents = [f"d{i}" for i in range(length)]
     runs = [
         {f"q{q}": dict(zip(documents, row[0].tolist(), strict=True))}
@@ -63,7 +63,7 @@ def ways(names: list[str], length: int, share: float) -> dict[str, Callable[[int
     ]
     evaluator = dh.Evaluator({q: judged for each in qrels for q, judged in each.items()}, names)
     for q in range(LISTS):
-        evaluator.query(f"q{q}", {"d0": 1.0})  # judgements are prepared when a query is first met
+        evaluator.query(f"q{q}", {"d0": 1.0})  # the first call prepares the judgements
     return {
         "dict, dh.Evaluator": lambda q: evaluator.query(f"q{q}", runs[q][f"q{q}"]),
         "dict, dh.evaluate": lambda q: dh.evaluate(qrels[q], runs[q], names),
@@ -71,8 +71,8 @@ def ways(names: list[str], length: int, share: float) -> dict[str, Callable[[int
     }
 
 
-def microseconds(calls: dict[str, Callable[[int], Any]]) -> dict[str, float]:
-    """Median time of each call over all lists, one after the other as in a loop."""
+def time_calls(calls: dict[str, Callable[[int], Any]]) -> dict[str, float]:
+    """Return the median time of each call over all lists, in microseconds."""
     medians = {}
     for name, call in calls.items():
         took = []
@@ -84,20 +84,20 @@ def microseconds(calls: dict[str, Callable[[int], Any]]) -> dict[str, float]:
     return medians
 
 
-def small_calls() -> list[Row]:
-    """Every way to evaluate one list: what it is, its microseconds, and its bar."""
+def time_small_calls() -> list[Row]:
+    """Return name, microseconds and limit for each way to evaluate one list."""
     rows = []
     for length, share in ((10, 0.2), (100, 0.1)):
         for number, names in enumerate((MEASURES[:1], MEASURES)):
             many = f"{len(names)} measure{'s' if number else ''}"
-            for way, took in microseconds(ways(names, length, share)).items():
+            for way, took in time_calls(make_calls(names, length, share)).items():
                 bar = BARS[way][number] if way in BARS and length == 10 else None
                 rows.append((f"{way}, {length} documents, {many}", took, bar))
     return rows
 
 
-def large_arrays() -> float:
-    """Microseconds for 6,980 queries of 1,000 documents, the shortest of three calls."""
+def time_large_arrays() -> float:
+    """Return the microseconds for 6,980 queries of 1,000 documents, the shortest of three calls."""
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(6_980, 1_000)).astype(np.float32).round(2)
     relevance = (rng.random(scores.shape) < 0.003).astype(np.int8)
@@ -109,8 +109,8 @@ def large_arrays() -> float:
     return min(took)
 
 
-def interpreted_calls() -> list[Row]:
-    """The same calls in a process whose copy of deadheat has no compiled modules."""
+def time_interpreted_calls() -> list[Row]:
+    """Time the same calls in a process whose copy of deadheat has no compiled modules."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(dh.__file__).parent
         shutil.copytree(
@@ -128,7 +128,10 @@ def interpreted_calls() -> list[Row]:
 
 def bench_small_calls(report: Any) -> None:
     """Add the small calls to the report of `bench.py`."""
-    for title, rows in (("one query", small_calls()), ("no compiler", interpreted_calls())):
+    for title, rows in (
+        ("one query", time_small_calls()),
+        ("no compiler", time_interpreted_calls()),
+    ):
         report.table.add_section()
         for what, took, bar in rows:
             text = "" if bar is None else f"≤ {bar:g} µs"
@@ -138,12 +141,14 @@ def bench_small_calls(report: Any) -> None:
 
 
 def main(option: str = "") -> None:
-    """Print the calls, or write them as JSON for `interpreted_calls`."""
+    """Print the times, or write them as JSON for `time_interpreted_calls`."""
     if option == "--json":
-        rows = [(what, took) for what, took, _ in small_calls()]
-        print(json.dumps([*rows, ("arrays, 6,980 × 1,000, 4 measures", large_arrays())]))
+        rows = [(what, took) for what, took, _ in time_small_calls()]
+        print(json.dumps([*rows, ("arrays, 6,980 × 1,000, 4 measures", time_large_arrays())]))
         return
-    for what, took, bar in interpreted_calls() if option == "--interpreted" else small_calls():
+    for what, took, bar in (
+        time_interpreted_calls() if option == "--interpreted" else time_small_calls()
+    ):
         print(f"{what:55} {took:9.0f} µs", "" if bar is None else f"(bar: {bar:g} µs)")
 
 

@@ -1,4 +1,4 @@
-"""How long it takes to begin: importing deadheat, and its help, in processes of their own.
+"""Time of importing deadheat and of `deadheat --help`, in new processes.
 
 python benchmarks/starting.py
 """
@@ -16,39 +16,40 @@ OURS = {
     "import deadheat": ("import deadheat", 0.2),
     "deadheat --help": (HELP, 0.25),
 }
-"""What is begun, and the seconds that it may take."""
+"""Code, and limit in seconds."""
 YARDSTICKS = {"python": "pass", "import numpy": "import numpy", "import polars": "import polars"}
 
 
-def seconds(code: str) -> float:
+def time_code(code: str) -> float:
+    """Return the seconds of a new Python process that runs the code."""
     start = time.perf_counter()
     subprocess.run([*PYTHON, code], stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - start
 
 
-def measured(repeat: int = 7) -> dict[str, float]:
-    """Shortest time of each, taken in turns so that all meet the same machine."""
+def measure_times(repeat: int = 7) -> dict[str, float]:
+    """Return the shortest time of each; processes alternate, so that load affects all of them."""
     codes = YARDSTICKS | {name: code for name, (code, _) in OURS.items()}
     best = dict.fromkeys(codes, float("inf"))
     for _ in range(repeat):
         for name, code in codes.items():
-            best[name] = min(best[name], seconds(code))
+            best[name] = min(best[name], time_code(code))
     return best
 
 
 def bench_starting(report: Any) -> None:
-    """Add a section to the table of `bench.py`."""
-    times = measured()
+    """Add rows to the report of `bench.py`."""
+    times = measure_times()
     for name, (_, bar) in OURS.items():
-        report.own(f"starting, ≤ {bar:g} s", times[name], name)
+        report.add_deadheat(f"starting, ≤ {bar:g} s", times[name], name)
         for other in YARDSTICKS:
-            report.ratio(other, times[name], times[other])
+            report.add_ratio(other, times[name], times[other])
         if times[name] > bar:
             report.missed.append(f"{name}: {times[name]:.2f} s instead of ≤ {bar:g} s")
 
 
 def main() -> None:
-    times = measured()
+    times = measure_times()
     for name, (_, bar) in OURS.items():
         ratios = ", ".join(f"{times[name] / times[other]:.2f} × {other}" for other in YARDSTICKS)
         verdict = "reached" if times[name] <= bar else "missed"

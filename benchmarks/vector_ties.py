@@ -1,10 +1,10 @@
-"""How vector libraries order equal distances: a table for docs/recipes/vector-search.md.
+"""Print the tie rules of vector libraries: a table for docs/recipes/vector-search.md.
 
     python benchmarks/vector_ties.py
 
-Every index holds the same random codes of 64 bits under shuffled ids, so that an order by id and an
-order of insertion can be told apart. Each is searched for the ten nearest documents of 100 queries.
-A rule is named only if every tie of every list obeys it.
+All indexes have the same random codes of 64 bits. Ids are shuffled, so that their order differs
+from the order of insertion. Each index returns the ten nearest documents of 100 queries. A rule is
+named only if it holds for all ties of all lists.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from deadheat.integrations.vector_search.libraries import Lists
 
 K = 10
 DEEP = 500
-"""Depth of the exact search, which is beyond the group of the tenth neighbour."""
+"""Depth of the exact search, large enough for the whole tie group of the tenth neighbour."""
 PACKAGES = {"faiss": "faiss-cpu", "qdrant_client": "qdrant-client"}
 HEADER = (
     "| index | inside a tie | at the cut it keeps | recall@10 by ids | expected | by distance |\n"
@@ -46,22 +46,22 @@ def main() -> None:
 
 
 def row(name: str, built: Built, codes: Codes) -> str:
-    """What one index does, as a row of the table."""
+    """Return the row of one index in the table."""
     found = built.index.nearest(built.queries, K)
-    inside, kept = orders(name, found, built, codes)
+    inside, kept = find_rules(name, found, built, codes)
     recall = neighbour_recall(found, built, codes, named="faiss" not in name)
-    numbers = "– | – | –"  # distances of its own
+    numbers = "– | – | –"  # the distances of the index are not comparable
     if recall is not None:
         numbers = f"{recall.oblivious:.2f} | {recall.expected:.2f} | {recall.best:.3f}"
     return f"| {name} | {inside} | {kept} | {numbers} |"
 
 
-def orders(name: str, found: Lists, built: Built, codes: Codes) -> tuple[str, str]:
-    """The rule inside ties of a list, and that of the group at the cut."""
+def find_rules(name: str, found: Lists, built: Built, codes: Codes) -> tuple[str, str]:
+    """Return the rule inside ties of a list, and that of the group at the cut."""
     place = np.empty(len(codes.ids), np.int64)
     place[codes.ids] = np.arange(len(codes.ids))
     keys = {"id": lambda ids: ids, "insertion": lambda ids: place[ids]}
-    if name.startswith("faiss"):  # it calls documents by their places
+    if name.startswith("faiss"):  # it has positions instead of ids
         keys = {"id": lambda ids: ids}
     groups = [
         np.array([doc for doc, _ in tie], np.int64)
@@ -89,7 +89,10 @@ def orders(name: str, found: Lists, built: Built, codes: Codes) -> tuple[str, st
 def neighbour_recall(
     found: Lists, built: Built, codes: Codes, *, named: bool
 ) -> dh.evaluation.Summary | None:
-    """Recall against brute force, which lists ties in the order of ids; None where it is unlike."""
+    """Return the recall relative to brute force, or None if the distances are not comparable.
+
+    Brute force sorts ties by id.
+    """
     ids = codes.ids if named else np.arange(len(codes.documents))
     distances = np.empty_like(codes.distances)
     distances[:, ids] = codes.distances
@@ -104,7 +107,7 @@ def neighbour_recall(
     )
     try:
         return dh.evaluation.neighbour_recall(run, exact)[f"Recall@{K}"]
-    except dh.InputError:  # a quantiser's distances are not those of the codes
+    except dh.InputError:  # the distances of a quantiser differ from those of the codes
         return None
 
 

@@ -1,12 +1,12 @@
-"""Which tool breaks ties how: every installed tool on the same tied lists, a page in one command.
+"""Write docs/which-tool.md: the tie rule of each installed tool, found on the same tied lists.
 
     python benchmarks/which_tool.py > docs/which-tool.md
 
-A list has one relevant document, whose score the others share. Where a tool puts it is therefore
-tie-breaking and nothing else, and one number tells: a reciprocal rank of 0.2 is rank 5. Each tool
-is asked at several lengths, with the relevant document at two places, and about lists in which only
-some documents tie, so that an order which holds once by accident is not taken for a rule. The
-picture goes to the folder that ``--images`` names.
+A list has one relevant document, which ties with others. Only tie-breaking decides its rank, and
+the value of a measure gives this rank: a reciprocal rank of 0.2 is rank 5. Each tool evaluates
+lists of several lengths, with the relevant document at two positions, and lists in which only some
+documents tie, because an order that holds once by accident is not a rule. The figure is written to
+the folder of ``--images``.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from deadheat.report.figures.style import Plot
 ROOT = Path(__file__).resolve().parents[1]
 LENGTHS = (10, 16, 100)
 NEAR = 1e-9
-"""A difference of scores that float64 holds and float32 does not."""
+"""A difference of scores that float64 represents and float32 does not."""
 MEASURES = {"RR": "MRR", "AP": "MAP", "nDCG": "nDCG"}
-"""The measures that tools are asked for, and deadheat's names for them."""
+"""Measures of the tools, and their names in deadheat."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query with one relevant document, whose score others share."""
+    """A query with one relevant document, which ties with others."""
 
     length: int
     place: int = 2
     """Input rank of the relevant document."""
     ahead: float = 0.0
-    """How much higher its score is than that of the others."""
+    """Score of the relevant document minus that of the others."""
     mixed: bool = False
-    """Whether about two thirds of the documents have scores of their own, above and below."""
+    """Whether about two thirds of the documents have distinct scores, above and below."""
 
     @cached_property
     def ids(self) -> list[str]:
-        """Ids in input order; the relevant one is the fourth of them in ascending order."""
+        """Ids in input order; the relevant document has the fourth id in ascending order."""
         names = [f"d{i:03}" for i in np.random.default_rng(0).permutation(self.length)]
         names.remove("d003")
         return [*names[: self.place - 1], "d003", *names[self.place - 1 :]]
@@ -91,7 +91,7 @@ class Query:
         return {"q": dict(zip(self.ids, self.scores.tolist(), strict=True))}
 
     def rank(self, order: str) -> int:
-        """Rank of the relevant document under a named order of equal scores."""
+        """Return the rank of the relevant document under an order of tied documents."""
         own = self.scores[self.relevant]
         tied = [name for name, score in zip(self.ids, self.scores, strict=True) if score == own]
         by_input = tied.index(self.ids[self.relevant]) + 1
@@ -122,41 +122,41 @@ RULES = {
     ("id descending", True): "id_desc",
     ("id descending", False): "pytrec_eval",
 }
-"""deadheat's tie rule for an order, by whether the tool tells 1 from 1 + 1e-9."""
+"""Tie rule of deadheat by order and by whether the tool distinguishes 1 from 1 + 1e-9."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool, and how it is asked."""
+    """A tool, and a function that calls it."""
 
     name: str
     package: str
-    """The distribution whose version is told; "" for Python itself."""
+    """Distribution whose version the page shows; "" for Python itself."""
     measure: str
-    """``"RR"``, ``"AP"`` or ``"nDCG"``; ``"rank"`` for a sort, which gives the rank itself."""
+    """``"RR"``, ``"AP"`` or ``"nDCG"``; ``"rank"`` for a sort, whose value is the rank."""
     ask: Callable[[Query], float]
     promised: str = ""
-    """The order that its code or its documentation fixes; "" where nothing does."""
+    """Order that its code or documentation guarantees; "" if there is none."""
     modules: tuple[str, ...] = ()
     blind: bool = False
-    """Whether it is given a list without scores."""
+    """Whether its input has no scores."""
     depth: int | None = None
-    """How many documents it keeps; None is all of them."""
+    """Number of documents that it returns; None for all."""
 
     def value(self, rank: float) -> float:
-        """What it says of a relevant document at a rank."""
+        """Return its value for a relevant document at a rank."""
         if self.depth is not None and rank > self.depth:
             return np.inf
         return {"rank": rank, "nDCG": 1 / np.log2(1 + rank)}.get(self.measure, 1 / rank)
 
     @property
     def installed(self) -> bool:
-        """Whether all that it needs is here."""
+        """Whether all modules that it needs are installed."""
         return all(find_spec(module) is not None for module in self.modules)
 
     @property
     def version(self) -> str:
-        """The installed version."""
+        """Installed version."""
         return version(self.package) if self.package else sys.version.split()[0]
 
 
@@ -164,16 +164,16 @@ TOOLS: list[Tool] = []
 
 
 def tool(name: str, package: str, measure: str, *modules: str, **more: Any) -> Any:
-    """Enter a function into the list of tools."""
+    """Return a decorator that adds a function to the list of tools."""
 
-    def enter(ask: Callable[[Query], float]) -> Callable[[Query], float]:
+    def register(ask: Callable[[Query], float]) -> Callable[[Query], float]:
         TOOLS.append(Tool(name, package, measure, ask, modules=modules, **more))
         return ask
 
-    return enter
+    return register
 
 
-# Evaluators. Each function asks one of them for its own value of one query.
+# Evaluators. Each function returns the value of one evaluator for a query.
 
 
 @tool("pytrec_eval", "pytrec-eval-terrier", "RR", "pytrec_eval", promised="id descending")
@@ -239,7 +239,7 @@ def ask_mteb_mrr(query: Query) -> float:
 
 
 def scores_of_mteb(query: Query) -> dict[str, float]:
-    """What MTEB stores of a reranker that gives these scores."""
+    """Return what MTEB stores for a reranker with these scores."""
     import mteb
     from datasets import Dataset
     from mteb.abstasks import AbsTaskRetrieval
@@ -297,7 +297,7 @@ def ask_information_retrieval_evaluator(query: Query) -> float:
         mrr_at_k=[query.length],
         score_functions={"score": lambda *_: torch.tensor(query.scores)[None]},
     )
-    return float(evaluator(stand_in())[f"score_mrr@{query.length}"])
+    return float(evaluator(make_model())[f"score_mrr@{query.length}"])
 
 
 @tool(
@@ -312,12 +312,12 @@ def ask_reranking_evaluator(query: Query) -> float:
 
     others = [name for i, name in enumerate(query.ids) if i != query.relevant]
     sample = {"query": "a query", "positive": [query.ids[query.relevant]], "negative": others}
-    listed = [*sample["positive"], *others]  # as it lists them itself
+    listed = [*sample["positive"], *others]  # the order of the evaluator itself
     scores = torch.tensor([query.run["q"][name] for name in listed], dtype=torch.float64)
     evaluator = RerankingEvaluator(
         [sample], at_k=query.length, similarity_fct=lambda *_: scores[None]
     )
-    return float(evaluator(stand_in())[f"mrr@{query.length}"])
+    return float(evaluator(make_model())[f"mrr@{query.length}"])
 
 
 @tool(
@@ -363,11 +363,11 @@ def scores_of_cross_encoder_evaluator(query: Query) -> dict[str, float]:
     evaluator = CrossEncoderRerankingEvaluator(
         [sample], at_k=query.length, always_rerank_positives=False
     )
-    return evaluator(stand_in(predict=lambda *_, **__: query.scores))
+    return evaluator(make_model(predict=lambda *_, **__: query.scores))
 
 
-def stand_in(**methods: Any) -> Any:
-    """What an evaluator of sentence-transformers asks a model for, besides scores."""
+def make_model(**methods: Any) -> Any:
+    """Return a model with all that evaluators of sentence-transformers call, besides scores."""
     import torch
 
     def embeddings(texts: Any, **_: Any) -> Any:
@@ -464,8 +464,8 @@ def value_of_trm(query: Query) -> Any:
     return found.metrics["mrr"][query.length]
 
 
-def retrieved(query: Query) -> list[str]:
-    """Ids as a retriever hands them on, best score first; equal scores in input order."""
+def sort_ids(query: Query) -> list[str]:
+    """Return ids as a retriever does: best score first, ties in input order."""
     return sorted(query.ids, key=query.run["q"].__getitem__, reverse=True)
 
 
@@ -476,7 +476,7 @@ def ask_haystack(query: Query) -> float:
     from haystack import Document
     from haystack.components.evaluators import DocumentMRREvaluator
 
-    documents = [Document(content=name, score=query.run["q"][name]) for name in retrieved(query)]
+    documents = [Document(content=name, score=query.run["q"][name]) for name in sort_ids(query)]
     relevant = [Document(content=name) for name in query.qrels["q"]]
     found = DocumentMRREvaluator().run([relevant], [documents])
     return float(found["score"])
@@ -486,7 +486,7 @@ def ask_haystack(query: Query) -> float:
 def ask_llama_index(query: Query) -> float:
     from llama_index.core.evaluation.retrieval.metrics import MRR
 
-    found = MRR().compute(expected_ids=list(query.qrels["q"]), retrieved_ids=retrieved(query))
+    found = MRR().compute(expected_ids=list(query.qrels["q"]), retrieved_ids=sort_ids(query))
     return float(found.score)
 
 
@@ -501,7 +501,7 @@ def ask_lightgbm_map(query: Query) -> float:
 
 
 def values_of_lightgbm(query: Query) -> dict[str, float]:
-    """What a booster that has learnt nothing says of scores it was given to start from."""
+    """Return the values of a booster that has learnt nothing, for its initial scores."""
     import lightgbm
 
     quiet = {"verbose": -1, "num_threads": 1}
@@ -512,10 +512,10 @@ def values_of_lightgbm(query: Query) -> dict[str, float]:
         init_score=query.scores,
         params=quiet,
     )
-    asked = {"objective": "lambdarank", "metric": ["ndcg", "map"], "eval_at": [query.length]}
+    options = {"objective": "lambdarank", "metric": ["ndcg", "map"], "eval_at": [query.length]}
     found: dict[str, Any] = {}
     lightgbm.train(
-        {**quiet, **asked},
+        {**quiet, **options},
         data,
         num_boost_round=1,
         valid_sets=[data],
@@ -525,26 +525,26 @@ def values_of_lightgbm(query: Query) -> dict[str, float]:
     return {name.split("@")[0]: float(value[0]) for name, value in found["list"].items()}
 
 
-# Sorts that people write themselves. Each function gives indices, best score first.
+# Sorts without an evaluator. Each function returns indices, best score first.
 
 
 def sort(
     name: str, package: str, *modules: str, promised: str = "", depth: int | None = None
 ) -> Any:
-    """Enter a function that gives an order into the list of tools."""
+    """Return a decorator that adds a function that sorts to the list of tools."""
 
-    def enter(indices: Callable[[Any], Any]) -> None:
+    def register(indices: Callable[[Any], Any]) -> None:
         def ask(query: Query) -> float:
             order = [int(i) for i in indices(query.scores)]
             return 1.0 + order.index(query.relevant) if query.relevant in order else np.inf
 
         TOOLS.append(Tool(name, package, "rank", ask, promised, modules, depth=depth))
 
-    return enter
+    return register
 
 
-def by_torch(name: str) -> Callable[[Any], Any]:
-    """Give a method of a tensor of scores."""
+def torch_method(name: str) -> Callable[[Any], Any]:
+    """Return a function that calls a method of a tensor of scores."""
 
     def call(scores: Any, *args: Any, **options: Any) -> Any:
         import torch
@@ -554,13 +554,13 @@ def by_torch(name: str) -> Callable[[Any], Any]:
     return call
 
 
-def rows_of_polars(scores: Any) -> pl.DataFrame:
-    """A table of scores with their places."""
+def polars_frame(scores: Any) -> pl.DataFrame:
+    """Return a table of scores and positions."""
     return pl.DataFrame({"place": range(len(scores)), "score": scores})
 
 
-def rows_of_pandas(scores: Any) -> Any:
-    """A table of scores with their places as its index."""
+def pandas_frame(scores: Any) -> Any:
+    """Return a table of scores; its index is their positions."""
     import pandas as pd
 
     return pd.DataFrame({"score": scores})
@@ -598,117 +598,117 @@ def sort_by_numpy_partition(scores: Any) -> Any:
 
 @sort("`torch.topk(scores, 10)`", "torch", "torch", depth=10)
 def sort_by_torch_topk(scores: Any) -> Any:
-    return by_torch("topk")(scores, 10).indices
+    return torch_method("topk")(scores, 10).indices
 
 
 @sort("`torch.topk(scores, len(scores))`", "torch", "torch")
 def sort_by_torch_topk_of_all(scores: Any) -> Any:
-    return by_torch("topk")(scores, len(scores)).indices
+    return torch_method("topk")(scores, len(scores)).indices
 
 
 @sort("`torch.argsort(scores, descending=True)`", "torch", "torch")
 def sort_by_torch(scores: Any) -> Any:
-    return by_torch("argsort")(scores, descending=True)
+    return torch_method("argsort")(scores, descending=True)
 
 
 @sort("`torch.argsort(…, stable=True)`", "torch", "torch", promised="input")
 def sort_by_torch_stable(scores: Any) -> Any:
-    return by_torch("argsort")(scores, descending=True, stable=True)
+    return torch_method("argsort")(scores, descending=True, stable=True)
 
 
 @sort("polars `sort(descending=True)`", "polars")
 def sort_by_polars(scores: Any) -> Any:
-    return rows_of_polars(scores).sort("score", descending=True)["place"]
+    return polars_frame(scores).sort("score", descending=True)["place"]
 
 
 @sort("polars `sort(…, maintain_order=True)`", "polars", promised="input")
 def sort_by_polars_stable(scores: Any) -> Any:
-    return rows_of_polars(scores).sort("score", descending=True, maintain_order=True)["place"]
+    return polars_frame(scores).sort("score", descending=True, maintain_order=True)["place"]
 
 
 @sort("polars `top_k(10)`", "polars", depth=10)
 def sort_by_polars_top(scores: Any) -> Any:
-    return rows_of_polars(scores).top_k(10, by="score")["place"]
+    return polars_frame(scores).top_k(10, by="score")["place"]
 
 
 @sort("pandas `sort_values(ascending=False)`", "pandas", "pandas")
 def sort_by_pandas(scores: Any) -> Any:
-    return rows_of_pandas(scores).sort_values("score", ascending=False).index
+    return pandas_frame(scores).sort_values("score", ascending=False).index
 
 
 @sort("pandas `sort_values(…, kind='stable')`", "pandas", "pandas", promised="input")
 def sort_by_pandas_stable(scores: Any) -> Any:
-    return rows_of_pandas(scores).sort_values("score", ascending=False, kind="stable").index
+    return pandas_frame(scores).sort_values("score", ascending=False, kind="stable").index
 
 
 @sort("pandas `nlargest(10)`", "pandas", "pandas", promised="input", depth=10)
 def sort_by_pandas_largest(scores: Any) -> Any:
-    return rows_of_pandas(scores).nlargest(10, "score").index
+    return pandas_frame(scores).nlargest(10, "score").index
 
 
-# What the answers mean.
+# Results.
 
 
-def truth(query: Query, measure: str) -> dh.evaluation.Summary:
-    """Every view of a measure of the query; input order is the tie rule."""
+def evaluate_deadheat(query: Query, measure: str) -> dh.evaluation.Summary:
+    """Return the views of a measure of the query, with input order as the tie rule."""
     name = MEASURES[measure]
     with quiet():
         return dh.evaluate(query.qrels, query.run, [name])[name]
 
 
-def same(value: float, other: float) -> bool:
-    """Whether two numbers are the same, written with five decimals or kept in float32."""
+def is_close(value: float, other: float) -> bool:
+    """Return whether two numbers are equal up to five decimals or float32."""
     return value == other or bool(np.isclose(value, other, atol=6e-6, rtol=1e-6))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a tool says of the tied lists."""
+    """The results of a tool on the tied lists."""
 
     tool: Tool
-    said: float
-    """Of the first list."""
+    value: float
+    """Its value for the first list."""
     ranks: dict[int, float | None] = field(default_factory=dict)
-    """Per length: the rank at which it puts the document at input rank 2; infinite where it leaves
-    it out, None where its value is that of no rank."""
+    """By length: the rank of the document at input rank 2; infinite if the tool does not return it,
+    None if no rank has the value."""
     order: str = ""
-    """The order or mean that explains every value it gave; "" where none does."""
+    """Order or mean that gives all values of the tool; "" if there is none."""
     sees: bool | None = None
-    """Whether it tells 1 from 1 + 1e-9; None where it is given no scores."""
+    """Whether it distinguishes 1 from 1 + 1e-9; None if its input has no scores."""
 
 
 def asked(tool: Tool) -> Answer:
-    """Ask a tool about every list."""
+    """Run a tool on all lists."""
     ahead, behind = (tool.ask(Query(10, ahead=sign * NEAR)) for sign in (1, -1))
-    sees = same(ahead, tool.value(1)) and same(behind, tool.value(10))
+    sees = is_close(ahead, tool.value(1)) and is_close(behind, tool.value(10))
     tied = {n: Query(n) for n in LENGTHS}
     more = [Query(n, n - 2) for n in LENGTHS] + [Query(n, mixed=True) for n in LENGTHS]
-    said = {query: tool.ask(query) for query in [*tied.values(), *more]}
-    ranks = {n: rank_of(tool, said[query], n) for n, query in tied.items()}
-    order = explained(tool, said)
-    return Answer(tool, said[tied[10]], ranks, order, None if tool.blind else sees)
+    values = {query: tool.ask(query) for query in [*tied.values(), *more]}
+    ranks = {n: rank_of(tool, values[query], n) for n, query in tied.items()}
+    order = find_order(tool, values)
+    return Answer(tool, values[tied[10]], ranks, order, None if tool.blind else sees)
 
 
 def rank_of(tool: Tool, value: float, length: int) -> float | None:
-    """The rank that a value belongs to."""
+    """Return the rank that gives a value."""
     if value == np.inf:
         return value
-    return next((rank for rank in range(1, length + 1) if same(value, tool.value(rank))), None)
+    return next((rank for rank in range(1, length + 1) if is_close(value, tool.value(rank))), None)
 
 
-def explained(tool: Tool, said: dict[Query, float]) -> str:
-    """The order of equal scores that gives every value, or that these are means over all orders."""
+def find_order(tool: Tool, values: dict[Query, float]) -> str:
+    """Return the order of tied documents, or AVERAGED, that gives all values; "" if none does."""
     for order in ORDERS:
-        if all(same(value, tool.value(q.rank(order))) for q, value in said.items()):
+        if all(is_close(value, tool.value(q.rank(order))) for q, value in values.items()):
             return order
     averaged = tool.measure in MEASURES and all(
-        same(value, truth(q, tool.measure).expected) for q, value in said.items()
+        is_close(value, evaluate_deadheat(q, tool.measure).expected) for q, value in values.items()
     )
     return AVERAGED if averaged else ""
 
 
-def answers() -> Iterator[Answer]:
-    """Ask every tool that is installed, in the order of this file."""
+def ask_all() -> Iterator[Answer]:
+    """Run all installed tools, in the order of this file."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     for tool in TOOLS:
         if tool.installed:
@@ -718,14 +718,14 @@ def answers() -> Iterator[Answer]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep what the tools print, warn and log off the page."""
+    """Suppress output, warnings and logs of the tools."""
     logging.disable(logging.WARNING)
     try:
-        nowhere = io.StringIO()
+        ignored = io.StringIO()
         with (
             warnings.catch_warnings(),
-            contextlib.redirect_stdout(nowhere),
-            contextlib.redirect_stderr(nowhere),
+            contextlib.redirect_stdout(ignored),
+            contextlib.redirect_stderr(ignored),
         ):
             warnings.simplefilter("ignore")
             yield
@@ -734,7 +734,7 @@ def quiet() -> Iterator[None]:
 
 
 def row(answer: Answer) -> str:
-    """The line of the page for a tool."""
+    """Return the row of the page for a tool."""
     tool = answer.tool
     order = answer.order or "none"
     if answer.order and not tool.promised:
@@ -746,7 +746,7 @@ def row(answer: Answer) -> str:
         return _line(tool.name, order, ranks)
     if rule := RULES.get((answer.order, answer.sees is not False)):
         order += f": `{rule}`"
-    return _line(tool.name, order, f"{tool.measure} **{answer.said:.4f}**", ranks)
+    return _line(tool.name, order, f"{tool.measure} **{answer.value:.4f}**", ranks)
 
 
 def _rank(rank: float | None) -> str:
@@ -757,17 +757,17 @@ def _line(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def page(found: list[Answer]) -> str:
-    """The whole page."""
+def render_page(found: list[Answer]) -> str:
+    """Return the page."""
     evaluators = [answer for answer in found if answer.tool.measure != "rank"]
     sorts = [answer for answer in found if answer.tool.measure == "rank"]
-    told = {answer.tool.package: answer.tool.version for answer in found}
-    versions = ", ".join(f"{name or 'Python'} {number}" for name, number in told.items())
+    by_package = {answer.tool.package: answer.tool.version for answer in found}
+    versions = ", ".join(f"{name or 'Python'} {number}" for name, number in by_package.items())
     missing = sorted({tool.package for tool in TOOLS if not tool.installed})
     rest = f" Not installed when this page was made: {', '.join(missing)}." if missing else ""
-    values = [a.said for a in evaluators if a.tool.measure == "RR" and a.order != AVERAGED]
+    values = [a.value for a in evaluators if a.tool.measure == "RR" and a.order != AVERAGED]
     text = (ROOT / "benchmarks" / "which_tool.md").read_text(encoding="utf-8")
-    views = truth(Query(LENGTHS[0]), "RR")
+    views = evaluate_deadheat(Query(LENGTHS[0]), "RR")
     for mark, filling in {
         "EVALUATORS": "\n".join(map(row, evaluators)),
         "SORTS": "\n".join(map(row, sorts)),
@@ -776,33 +776,33 @@ def page(found: list[Answer]) -> str:
         "HIGHEST": f"{max(values):.2f}",
         "DISTINCT": str(len({round(value, 4) for value in values})),
         "EXPECTED": f"{views.expected:.4f}",
-        "EXPECTED_NDCG": f"{truth(Query(LENGTHS[0]), 'nDCG').expected:.4f}",
+        "EXPECTED_NDCG": f"{evaluate_deadheat(Query(LENGTHS[0]), 'nDCG').expected:.4f}",
     }.items():
         text = text.replace(f"<!-- {mark} -->", filling)
     return text.rstrip()
 
 
-def picture(found: list[Answer]) -> Plot:
-    """Every reciprocal rank that was said of the first list, beside the expected one."""
-    told = [answer for answer in found if answer.tool.measure == "RR" and answer.order != AVERAGED]
-    told.sort(key=lambda answer: -answer.said)
-    views, ranks = truth(Query(LENGTHS[0]), "RR"), np.arange(1, LENGTHS[0] + 1)
+def draw_figure(found: list[Answer]) -> Plot:
+    """Draw the reciprocal rank of the first list by tool, and the expected one."""
+    shown = [answer for answer in found if answer.tool.measure == "RR" and answer.order != AVERAGED]
+    shown.sort(key=lambda answer: -answer.value)
+    views, ranks = evaluate_deadheat(Query(LENGTHS[0]), "RR"), np.arange(1, LENGTHS[0] + 1)
     with style.styled():
-        figure = style.new_figure("full", 0.7 + 0.19 * len(told))
+        figure = style.new_figure("full", 0.7 + 0.19 * len(shown))
         axes = figure.subplots()
-        axes.vlines(1 / ranks, -0.6, len(told) - 0.4, "#CCCCCC", linewidth=0.5)
+        axes.vlines(1 / ranks, -0.6, len(shown) - 0.4, "#CCCCCC", linewidth=0.5)
         axes.axvline(views.expected, color=style.COLOURS[1], label="mean over all orders")
-        rows = range(len(told))
-        axes.plot([a.said for a in told], rows, "o", color=style.COLOURS[0], label="reported")
-        names = [answer.tool.name.replace("`", "") for answer in told]
+        rows = range(len(shown))
+        axes.plot([a.value for a in shown], rows, "o", color=style.COLOURS[0], label="reported")
+        names = [answer.tool.name.replace("`", "") for answer in shown]
         axes.set_yticks(rows, names, parse_math=False)
-        axes.set_ylim(len(told) - 0.4, -0.6)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel("reciprocal rank; a grey line for each rank")
         style.legend(figure, *axes.get_legend_handles_labels())
-    words = (
+    title = (
         "One query, ten tied documents, one of them relevant, at input rank 2: its reciprocal rank"
     )
-    return Plot(figure, f"{words} by tool, and {views.expected:.4f}, the mean over all orders.")
+    return Plot(figure, f"{title} by tool, and {views.expected:.4f}, the mean over all orders.")
 
 
 def main() -> None:
@@ -811,9 +811,9 @@ def main() -> None:
     )
     parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
     arguments = parser.parse_args()
-    found = list(answers())
-    picture(found).save(arguments.images / "which-tool.svg", force=True)
-    print(page(found))
+    found = list(ask_all())
+    draw_figure(found).save(arguments.images / "which-tool.svg", force=True)
+    print(render_page(found))
 
 
 if __name__ == "__main__":

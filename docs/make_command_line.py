@@ -54,7 +54,7 @@ def as_markdown() -> str:
 
 
 def _commands(path: str, group: click.Group) -> Iterator[str]:
-    """Describe the commands of a group, and those of the groups among them."""
+    """Yield the sections of all commands of a group and of its subgroups."""
     ctx = click.Context(group, info_name=path, terminal_width=90)
     for name in group.list_commands(ctx):
         command = group.get_command(ctx, name)
@@ -62,7 +62,7 @@ def _commands(path: str, group: click.Group) -> Iterator[str]:
             yield _heading(f"{path} {name}", command)
             yield from _commands(f"{path} {name}", command)
         elif command is not None:
-            yield _described(f"{path} {name}", command)
+            yield _describe(f"{path} {name}", command)
 
 
 def _heading(path: str, command: click.Command) -> str:
@@ -70,20 +70,20 @@ def _heading(path: str, command: click.Command) -> str:
     return "\n\n".join([f"## {path}", *map(_plain, paragraphs)])
 
 
-def _described(path: str, command: click.Command) -> str:
+def _describe(path: str, command: click.Command) -> str:
     ctx = click.Context(command, info_name=path, terminal_width=90)
     parts = [_heading(path, command), f"```text\n{command.get_usage(ctx)}\n```"]
     if isinstance(command, Command):
         if command.example:
             parts.append(f"For example:\n\n```text\n{command.example}\n```")
         for heading, records in command.grouped_options(ctx).items():
-            items = [f"- `{option}`: {_plain(said)}" for option, said in records if said != _HELP]
+            items = [f"- `{option}`: {_plain(text)}" for option, text in records if text != _HELP]
             parts += ["\n".join([f"**{heading}**", "", *items])] if items else []
     return "\n\n".join(parts)
 
 
 def _plain(text: str) -> str:
-    """Return one line in which Markdown's special characters are escaped."""
+    """Return the text in one line, with special characters of Markdown escaped."""
     text = " ".join(text.split())
     for sign in "*<>[]":
         text = text.replace(sign, f"\\{sign}")

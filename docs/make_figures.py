@@ -1,8 +1,8 @@
-"""Make the pictures of the README and the documentation: `make figures`.
+"""Draw the figures of the README and the documentation: `make figures`.
 
-They come from the recordings that `deadheat demo` shows. The figures are SVG whose colours follow
-the reader's theme, light or dark. The screenshots of the page, one for each theme, need Chromium
-with its driver; without them they stay as they are, and the script says so.
+The data are the recordings of `deadheat demo`. Figures are SVG files with a light and a dark theme.
+Screenshots of the report, one for each theme, need Chromium and chromedriver; without them,
+existing screenshots are kept.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from deadheat.scoring.regimes import scoring_provenance
 REGIMES = {"native": "", "hps": " + HPS", "head": " + FP32 head"}
 GRADES = (2, 3, 4, 6, 8, 11, 16, 21, 31, 51, 71, 101, 201)
 FINER = (8, 12, 20, 40, 100, 200)
-"""Scales to which four grades are refined."""
+"""Numbers of grades that are estimated from four grades."""
 DTYPES = {"bfloat16": "BF16", "float16": "FP16", "float32": "FP32"}
 
 
@@ -44,13 +44,13 @@ def evaluate_regimes(path: Path, measures: Any) -> Mapping[str, dh.Result]:
     results = {}
     for (dtype,), rows in pl.read_parquet(path).group_by("model_dtype", maintain_order=True):
         qrels = rows.select("query_id", "doc_id", relevance=pl.col("relevance").clip(0, 1))
-        for regime, words in REGIMES.items() if dtype != "float32" else [("native", "")]:
+        for regime, label in REGIMES.items() if dtype != "float32" else [("native", "")]:
             scores = score(
                 "sigmoid" if "logit" in rows.columns else "softmax",
                 regime=regime,
                 model_dtype=dtype,
-                logits=columns(rows, "logit"),
-                head_logits=columns(rows, "head_logit"),
+                logits=select_logits(rows, "logit"),
+                head_logits=select_logits(rows, "head_logit"),
             )
             run = rows.select("query_id", "doc_id", score=pl.Series(scores))
             result = dh.evaluate(qrels, run, measures)
@@ -58,12 +58,12 @@ def evaluate_regimes(path: Path, measures: Any) -> Mapping[str, dh.Result]:
             origin = replace(
                 result.provenance, dataset=DatasetProvenance(path.stem), scoring=scoring
             )
-            results[DTYPES[dtype] + words] = replace(result, provenance=origin)
+            results[DTYPES[dtype] + label] = replace(result, provenance=origin)
     return results
 
 
-def columns(rows: pl.DataFrame, name: str) -> Any:
-    """One logit per document, or the two of no and yes."""
+def select_logits(rows: pl.DataFrame, name: str) -> Any:
+    """Return one logit per document, or the two of no and yes."""
     if name in rows.columns:
         return rows[name].to_numpy()
     return rows[f"{name}_no"].to_numpy(), rows[f"{name}_yes"].to_numpy()
@@ -86,19 +86,19 @@ def browser(profile: Path) -> Iterator[Any]:
         driver.quit()
 
 
-def photograph_page(output: Path) -> None:
+def save_screenshots(output: Path) -> None:
     """Save the first screen of the tutorial's report as `page.png` and `page-dark.png`."""
     if not (shutil.which("chromedriver") and shutil.which("chromium")):
-        print("no Chromium with its driver here: the screenshots of the page stay as they are")
+        print("no Chromium with chromedriver: the screenshots were not updated")
         return
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
         runs = [f"demo/reranker-{run}.run" for run in ("native", "head", "fp32")]
-        for words in (
+        for arguments in (
             ("demo", "--files", "demo"),
             ("report", "--qrels", "demo/reranker-qrels.txt", *runs, "-o", page.name),
         ):
-            command = [sys.executable, "-m", "deadheat.cli", *words]
+            command = [sys.executable, "-m", "deadheat.cli", *arguments]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
         with browser(Path(folder) / "profile") as driver:
             driver.execute_cdp_cmd(
@@ -109,13 +109,13 @@ def photograph_page(output: Path) -> None:
                 preferred = {"name": "prefers-color-scheme", "value": theme}
                 driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preferred]})
                 driver.get(page.as_uri())
-                driver.execute_async_script("setTimeout(arguments[0], 1000)")  # charts are drawn
+                driver.execute_async_script("setTimeout(arguments[0], 1000)")  # wait for the charts
                 driver.save_screenshot(str(output / name))
                 print(output / name)
 
 
-def grades() -> Plot:
-    """Draw the range of nDCG@10 over the number of grades, and what four grades foretell."""
+def draw_grades() -> Plot:
+    """Draw the range of nDCG@10 by number of grades, and estimates from four grades."""
     with style.styled():
         figure = style.new_figure("column", 2.4)
         axes = figure.subplots()
@@ -127,13 +127,13 @@ def grades() -> Plot:
             share = (run.scores - run.scores.min()) / np.ptp(run.scores)
             four = replace(run, scores=np.rint(3.0 * share))
             refined = dh.diagnose(qrels, four, "nDCG@10", levels=FINER).effect
-            for effect, how, look in (
+            for effect, how, options in (
                 (rounded, "rounded", {"label": recording.model, "markerfacecolor": colour}),
                 (refined, "refined", {"linestyle": "none", "markerfacecolor": "white"}),
             ):
                 rows = [row for row in effect.scales if row.how == how]
                 points = [row.levels for row in rows], [row.range for row in rows]
-                axes.plot(*points, marker=marker, markersize=3, color=colour, **look)
+                axes.plot(*points, marker=marker, markersize=3, color=colour, **options)
         axes.set_xscale("log")
         axes.set_yscale("log")
         for axis, ticks in (
@@ -154,8 +154,8 @@ def grades() -> Plot:
     )
 
 
-def score_histograms() -> Plot:
-    """Draw how the BF16 scores of the trained reranker crowd below 1 in three regimes."""
+def draw_histograms() -> Plot:
+    """Draw histograms of scores near 1 of the trained BF16 reranker in three regimes."""
     recording = demo.recordings()["reranker"]
     shown = {"native": "native: softmax in BF16", "hps": "hps: softmax in FP32"}
     shown["head"] = "head: last layer in FP32, too"
@@ -163,7 +163,7 @@ def score_histograms() -> Plot:
     with style.styled():
         figure = style.new_figure("full", 3.6)
         panels = figure.subplots(len(shown), 1, sharex=True)
-        for axes, (regime, words), colour in zip(
+        for axes, (regime, label), colour in zip(
             panels, shown.items(), style.COLOURS, strict=False
         ):
             scores = recording.scores[regime]
@@ -171,7 +171,7 @@ def score_histograms() -> Plot:
             values = len(np.unique(near))
             axes.hist(near, bins=bins, color=colour, linewidth=0)
             axes.set_title(
-                f"{words}: {values:,} values of {len(near):,} scores", loc="left", fontsize=7
+                f"{label}: {values:,} values of {len(near):,} scores", loc="left", fontsize=7
             )
             axes.set_ylabel("scores")
         panels[-1].set_xlabel("score (probability of yes)")
@@ -185,10 +185,12 @@ def score_histograms() -> Plot:
 
 
 def main() -> None:
-    """Draw each figure and print its caption; photograph the page."""
+    """Draw all figures, print their captions, and save screenshots of the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "images")
-    parser.add_argument("--figures-only", action="store_true", help="leave the page alone")
+    parser.add_argument(
+        "--figures-only", action="store_true", help="without screenshots of the report"
+    )
     given = parser.parse_args()
 
     # One document above three tied ones, two of which are relevant.
@@ -206,15 +208,15 @@ def main() -> None:
         "curves": curves(qwen, percent=True, width="full"),
         "comparison": comparison(cross, percent=True),
         "ranks": rank_intervals(ranking(dict(cross)), what="MRR@10"),
-        "grades": grades(),
-        "score-histograms": score_histograms(),
+        "grades": draw_grades(),
+        "score-histograms": draw_histograms(),
     }
     for name, plot in plots.items():
         path = given.output / f"{name}.svg"
         path.write_text(in_both_themes(plot.render("svg").decode()), encoding="utf-8")
         print(path, plot.caption, sep="\n")
     if not given.figures_only:
-        photograph_page(given.output)
+        save_screenshots(given.output)
 
 
 if __name__ == "__main__":

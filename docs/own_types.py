@@ -1,7 +1,7 @@
-"""Show every parameter in the reference with its own type and default.
+"""Griffe extension: show the declared type and default of each parameter.
 
-Several parameters may share a description, ``qrels, run``; the parser of docstrings gives all of
-them the type and the default of the first.
+If parameters share a description, as ``qrels, run``, the parser of docstrings would show the type
+and default of the first for all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import griffe
 
 
 class OwnTypes(griffe.Extension):
-    """Takes types and defaults from where they are declared."""
+    """Take types and defaults from signatures and classes."""
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Correct the parameters that the docstring of a function describes."""
@@ -20,7 +20,7 @@ class OwnTypes(griffe.Extension):
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         """Correct the parameters and attributes that the docstring of a class describes."""
-        if cls.parameters or not cls.bases:  # otherwise a class of another library declares them
+        if cls.parameters or not cls.bases:  # otherwise another library declares them
             _correct(cls)
 
 

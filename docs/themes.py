@@ -1,7 +1,7 @@
 """Give SVG figures a light and a dark theme: `python docs/themes.py FIGURE.svg…`.
 
-Replaces the colours by variables that a style sheet inside the file sets for each theme, and
-removes the white background. A figure that has a theme already is left unchanged.
+Replaces colours by variables of a style sheet in the file, and removes the white background.
+Figures that already have both themes do not change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BACKGROUND = re.compile(r'(<g id="patch_\d+">\s*<path [^>]*style=")fill: #fffff
 
 
 def in_both_themes(svg: str) -> str:
-    """Return a figure without a background, whose colours depend on the theme."""
+    """Return the figure without background, and with colours that depend on the theme."""
     if "prefers-color-scheme" in svg:
         return svg
     svg = _BACKGROUND.sub(r"\1fill: none", svg)
@@ -42,7 +42,7 @@ def in_both_themes(svg: str) -> str:
         " ".join(f"--{name}: {colours[theme]};" for name, colours in COLOURS.items())
         for theme in (0, 1)
     )
-    # Text has no colour of its own.
+    # Text has no fill in the figure, so that the style sets it.
     style = (
         f"<style>svg {{ {light} fill: var(--black) }}\n"
         f"@media (prefers-color-scheme: dark) {{ svg {{ {dark} }} }}</style>"

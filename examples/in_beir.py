@@ -1,6 +1,6 @@
-"""BEIR's evaluation with one changed import: the numbers it reports, and their expectations.
+"""Evaluate with BEIR and one replaced module: values under its tie rule, and expected values.
 
-Needs `pip install '.[beir]'`. The results are made here; keep the last part.
+Needs `pip install '.[beir]'`. The results are synthetic: replace them by yours.
 """
 
 from __future__ import annotations

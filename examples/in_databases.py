@@ -1,6 +1,6 @@
 """Databases and text indexes: nDCG@10 of lists of ten, and of lists with a whole last tie group.
 
-Needs `pip install '.[databases]'`; engines that are not installed are left out. Chroma is not part
+Needs `pip install '.[databases]'`; engines that are not installed are skipped. Chroma is not part
 of that extra: `pip install chromadb`.
 """
 
@@ -16,18 +16,18 @@ import deadheat as dh
 from deadheat.integrations import vector_search
 
 Hits = dict[int, list[tuple[int, float]]]
-"""For each query the documents found, best first, with their distances or scores."""
+"""For each query, the documents found, best first, with their distances or scores."""
 
 rng = np.random.default_rng(0)
 ids = rng.permutation(1_000)  # the order of insertion is not the order of ids
 relevant = rng.permutation(1_000)[:50]
 qrels = {query: {int(ids[place])} for query, place in enumerate(relevant)}
 
-# For databases: vectors of 32 bits, and queries with some bits of a relevant vector turned.
+# For databases: vectors of 32 bits, and queries that differ from a relevant vector in some bits.
 vectors = rng.integers(0, 2, (1_000, 32)).astype(np.float32)
 queries = np.abs(vectors[relevant] - (rng.random((50, 32)) < 0.25)).astype(np.float32)
 
-# For text indexes: titles of four of 26 words, and queries of two words of a relevant title.
+# For text indexes: titles of four out of 26 words, and queries of two words of a relevant title.
 WORDS = [f"word{i}" for i in range(26)]
 titles = [" ".join(rng.choice(WORDS, 4, replace=False)) for _ in range(1_000)]
 questions = [" ".join(titles[place].split()[:2]) for place in relevant]
@@ -49,7 +49,7 @@ def fill_postgresql(uri: str) -> None:
 
 
 def search_postgresql() -> tuple[Hits, Hits]:
-    """Return lists of ten by LIMIT, and those by WITH TIES."""
+    """Return lists of ten by LIMIT, and lists by WITH TIES."""
     import pgserver
     import psycopg
 
@@ -68,7 +68,7 @@ def search_postgresql() -> tuple[Hits, Hits]:
 
 
 def search_duckdb() -> tuple[Hits, Hits]:
-    """Return lists of ten by LIMIT, and those of the documents of rank 10 or better."""
+    """Return lists of ten by LIMIT, and lists of documents of rank 10 or better."""
     import duckdb
 
     database = duckdb.connect()
@@ -88,7 +88,7 @@ def search_duckdb() -> tuple[Hits, Hits]:
 
 
 def search_chroma() -> tuple[Hits, Hits]:
-    """Return lists of ten, and those of searches with growing k."""
+    """Return lists of ten, and lists of searches with increasing k."""
     import chromadb
 
     class Chroma(vector_search.Index):
@@ -112,7 +112,7 @@ def search_chroma() -> tuple[Hits, Hits]:
 
 
 def search_bm25s() -> tuple[Hits, Hits]:
-    """Return lists of ten, and those of the documents that score as high as the tenth."""
+    """Return lists of ten, and lists of all documents that score at least as high as the tenth."""
     import bm25s
 
     index = bm25s.BM25()
@@ -129,7 +129,7 @@ def search_bm25s() -> tuple[Hits, Hits]:
 
 
 def search_tantivy() -> tuple[Hits, Hits]:
-    """Return lists of ten, and those of searches with a growing limit."""
+    """Return lists of ten, and lists of searches with an increasing limit."""
     import tantivy
 
     fields = tantivy.SchemaBuilder()
@@ -161,7 +161,7 @@ def search_tantivy() -> tuple[Hits, Hits]:
 
 
 def as_hits(found) -> Hits:
-    """Return arrays of ids and scores of each query as pairs."""
+    """Convert arrays of ids and scores per query to pairs."""
     lists = (zip(ids.tolist(), scores.tolist(), strict=True) for ids, scores in found)
     return {query: list(pairs) for query, pairs in enumerate(lists)}
 
@@ -182,11 +182,11 @@ ENGINES: dict[str, tuple[str, Callable[[], tuple[Hits, Hits]], bool]] = {
     "bm25s": ("bm25s", search_bm25s, True),
     "tantivy": ("tantivy", search_tantivy, True),
 }
-"""For each engine the module that it needs, its search, and whether larger scores are better."""
+"""For each engine: its module, its search function, and whether larger scores are better."""
 
 
 def main() -> None:
-    """Print a table of all engines that are installed."""
+    """Print a table of the installed engines."""
     print(f"{'nDCG@10':24} expected   worst    best")
     for name, (module, search, larger_is_better) in ENGINES.items():
         if find_spec(module) is None:

@@ -1,6 +1,6 @@
-"""A BM25 pipeline of Haystack over short texts, many of which score alike.
+"""A BM25 pipeline of Haystack over short texts with many equal scores.
 
-Needs `pip install '.[haystack]'`; downloads nothing. Texts are made here.
+Needs `pip install '.[haystack]'`; downloads nothing. Texts are synthetic.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ store = InMemoryDocumentStore()
 store.write_documents([Document(id=str(i), content=text) for i, text in enumerate(texts)])
 retriever = InMemoryBM25Retriever(store, top_k=300)
 
-# The first text that holds both words of a question is the one that was meant.
+# A question has two words of its relevant text.
 questions = [" ".join(text.split()[:2]) for text in texts[:40]]
 relevant = [[Document(id=str(i))] for i in range(40)]
 retrieved = [retriever.run(query=question)["documents"] for question in questions]

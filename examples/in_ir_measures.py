@@ -1,6 +1,6 @@
-"""A coarse scorer in ir_measures: its measures, and what ties are worth, side by side.
+"""Measures of ir_measures and their tie-aware variants for a run with many ties.
 
-Needs `pip install '.[ir-measures]'`. The run is made here; keep the last part.
+Needs `pip install '.[ir-measures]'`. The run is synthetic: replace it by yours.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ir_measures
 import numpy as np
 
-import deadheat.integrations.ir_measures  # noqa: F401 - makes the names below parse
+import deadheat.integrations.ir_measures  # noqa: F401 - registers the measures below
 
 rng = np.random.default_rng(0)
 qrels, run = {}, {}

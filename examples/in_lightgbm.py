@@ -1,6 +1,6 @@
-"""A ranker of few trees on data that comes sorted by label: what LightGBM says, and what is true.
+"""A ranker of few trees on data sorted by label: nDCG of LightGBM, and tie-aware nDCG.
 
-Needs `pip install '.[lightgbm]'`. The data are made here; keep the feval.
+Needs `pip install '.[lightgbm]'`. The data are synthetic; use the same `feval` with yours.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from deadheat.integrations.lightgbm import feval
 rng = np.random.default_rng(0)
 features = rng.normal(size=(4000, 5)).round(1)
 labels = np.clip((features[:, 0] + features[:, 1] + rng.normal(size=4000)).round(), 0, 3)
-# Inside each list of 20, relevant documents first: so do many collections of candidates come.
+# In each list of 20, relevant documents come first, as in many datasets for reranking.
 order = np.lexsort((-labels, np.repeat(np.arange(200), 20)))
 features, labels = features[order], labels[order]
 train = lgb.Dataset(features[:3000], labels[:3000], group=[20] * 150)

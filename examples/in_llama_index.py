@@ -1,6 +1,6 @@
-"""A retriever of LlamaIndex with binary embeddings: many passages are equally near.
+"""A retriever of LlamaIndex with binary embeddings, which tie many passages.
 
-Needs `pip install '.[llama-index]'`; downloads nothing. Embeddings are made here.
+Needs `pip install '.[llama-index]'`; downloads nothing. Embeddings are synthetic.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from deadheat.integrations.llama_index import RetrieverEvaluator, result_of
 
 
 class Binary(BaseEmbedding):
-    """A vector of signs for each topic, some of them turned by the text around it."""
+    """A vector of signs for each topic; each text flips some of them."""
 
     def _get_text_embedding(self, text: str) -> list[float]:
         topic = np.random.default_rng(zlib.crc32(text.split()[0].encode()))

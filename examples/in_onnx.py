@@ -1,7 +1,7 @@
-"""A cross-encoder as an FP16 graph in ONNX Runtime, with its last layer in the graph and in FP32.
+"""A cross-encoder as an FP16 graph in ONNX Runtime, with its last layer in FP16 and in FP32.
 
-Needs `pip install '.[models,onnx]'`. Nothing is downloaded: the model, a tiny one with random
-weights, is made here.
+Needs `pip install '.[models,onnx]'`. Nothing is downloaded: the script creates a tiny model with
+random weights.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ inputs = torch.randint(10, 1000, (2000, 12))
 
 
 def run() -> np.ndarray:
-    """Export the model to ONNX, and return what its graph gives for the inputs."""
+    """Export the model to ONNX, and return the output of its graph for the inputs."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter warns about itself
+        warnings.simplefilter("ignore")  # the exporter warns that it is deprecated
         path = str(Path(folder, "model.onnx"))
         torch.onnx.export(model, (inputs,), path, input_names=["input_ids"], dynamo=False)
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])

@@ -1,7 +1,7 @@
 """A ColBERT model of PyLate in BF16, scored in BF16 and in FP32.
 
-Needs `pip install '.[pylate]'`. Nothing is downloaded: the model, a tiny one with random weights,
-is made here.
+Needs `pip install '.[pylate]'`. Nothing is downloaded: the script creates a tiny model with random
+weights.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Two systems in a PyTerrier experiment, one of which ties: what its ties are worth.
+"""A PyTerrier experiment with tie-aware measures: two systems, one of which has ties.
 
-Needs `pip install '.[pyterrier]'`, no Java. The lists are made here; keep the last part.
+Needs `pip install '.[pyterrier]'`, no Java. The lists are synthetic: replace them by yours.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A script for pytrec_eval with one changed import: a coarse scorer, and what its ties are worth.
+"""A script for pytrec_eval with one changed import: four views of a run with many ties.
 
-Needs `pip install '.[pytrec-eval]'`. The run is made here; keep the last part.
+Needs `pip install '.[pytrec-eval]'`. The run is synthetic: replace it by yours.
 """
 
 from __future__ import annotations

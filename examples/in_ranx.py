@@ -1,6 +1,6 @@
-"""A script for ranx with one changed import: the same systems, and what ties leave open.
+"""A script for ranx with one changed import: four views of runs with more and more ties.
 
-Needs `pip install '.[ranx]'`. The runs are made here; keep the last part.
+Needs `pip install '.[ranx]'`. The runs are synthetic: replace them by yours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A yes/no reranker in BF16, scored by the usual code with the last layer in BF16 and in FP32.
+"""A yes/no reranker in BF16, scored by published code with the last layer in BF16 and in FP32.
 
-Needs `pip install '.[models]'`. Nothing is downloaded: the model, a tiny one with random weights,
-is made here.
+Needs `pip install '.[models]'`. Nothing is downloaded: the script creates a tiny model with random
+weights.
 """
 
 from __future__ import annotations

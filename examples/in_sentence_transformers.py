@@ -1,7 +1,7 @@
-"""A bi-encoder in BF16 and in bits, evaluated over all orders of tied documents.
+"""A bi-encoder with BF16 and binary embeddings, evaluated over all orders of tied documents.
 
-Needs `pip install '.[sentence-transformers]'`. Nothing is downloaded: the collection and
-the model, a tiny encoder with random weights, are made here.
+Needs `pip install '.[sentence-transformers]'`. Nothing is downloaded: the script creates the
+collection and a tiny encoder with random weights.
 """
 
 from __future__ import annotations

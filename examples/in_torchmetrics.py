@@ -1,6 +1,6 @@
-"""A ranker validated in BF16, as Lightning would: what torchmetrics says, and what ties leave open.
+"""Validate a BF16 ranker in batches: MRR of torchmetrics, and tie-aware measures.
 
-Needs `pip install '.[torchmetrics]'`. Scores are made here; keep the metric.
+Needs `pip install '.[torchmetrics]'`. Scores are synthetic; use the same metric with yours.
 """
 
 from __future__ import annotations

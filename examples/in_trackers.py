@@ -1,6 +1,6 @@
-"""Two precisions of one reranker in three trackers, all of them on this machine.
+"""Log results of a reranker in two precisions to MLflow, TensorBoard and Weights & Biases, offline.
 
-Needs `pip install mlflow-skinny tensorboard torch wandb`. The scores are made here.
+Needs `pip install mlflow-skinny tensorboard torch wandb`. The scores are synthetic.
 """
 
 from __future__ import annotations

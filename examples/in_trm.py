@@ -1,6 +1,6 @@
 """A script for trm with one changed import, on INT8 scores.
 
-Needs nothing but deadheat. The scores are made here; keep the call.
+Needs only deadheat. The scores are synthetic: replace them by yours.
 """
 
 from __future__ import annotations

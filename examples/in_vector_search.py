@@ -1,6 +1,6 @@
-"""An approximate index over codes of 64 bits: what it found, what it left out, and its recall.
+"""An approximate index of 64-bit codes: nDCG with and without the whole last tie group, and recall.
 
-Needs `pip install '.[usearch]'`. The codes are made here; keep the last part.
+Needs `pip install '.[usearch]'`. The codes are synthetic: replace them by yours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from deadheat.integrations import vector_search
 rng = np.random.default_rng(0)
 codes = rng.integers(0, 256, (5_000, 8), np.uint8)
 relevant = rng.permutation(5_000)[:100]
-queries = codes[relevant] ^ np.packbits(rng.random((100, 64)) < 0.3, axis=1)  # some bits turned
+queries = codes[relevant] ^ np.packbits(rng.random((100, 64)) < 0.3, axis=1)  # some bits flipped
 qrels = {query: {document} for query, document in enumerate(relevant)}
 
 index = Index(ndim=64, metric="hamming", dtype="b1")

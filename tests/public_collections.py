@@ -1,4 +1,4 @@
-"""Public test collections, written as local folders that ``load_dataset`` reads."""
+"""Convert public test collections into folders that ``load_dataset`` reads."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 CRANFIELD_GRADES = {1: 4, 2: 3, 3: 2, 4: 1, -1: 0}
-"""Cranfield's codes run from 1, a complete answer, to 4; -1 marks what is not relevant."""
+"""Codes of Cranfield: 1 is a complete answer, 4 the least relevant one, -1 not relevant."""
 
 
 def write_cranfield(source: Path, folder: Path) -> Path:
     """Write Cranfield as a BEIR folder: 225 queries, 1,400 documents, grades 0 to 4."""
     documents = _smart_records(source / "cran.all.1400")
     queries = _smart_records(source / "cran.qry")
-    _write_json_lines(folder / "corpus.jsonl", (_cranfield_document(each) for each in documents))
-    # The judgements number the queries by their place in the file, not by `.I`.
+    _write_json_lines(
+        folder / "corpus.jsonl", (_cranfield_document(record) for record in documents)
+    )
+    # The judgements number queries by their position in the file, not by `.I`.
     _write_json_lines(
         folder / "queries.jsonl",
         ({"_id": str(number), "text": query["W"]} for number, query in enumerate(queries, start=1)),
@@ -30,7 +32,7 @@ def write_cranfield(source: Path, folder: Path) -> Path:
 
 
 def write_wikiqa(source: Path, folder: Path, part: str = "test") -> Path:
-    """Write a part of WikiQA as a reranking folder, candidates in the order of the files."""
+    """Write a part of WikiQA as a reranking folder, with candidates in the order of the files."""
     columns = [
         (source / part / name).read_text(encoding="utf-8").splitlines()
         for name in ("id.txt", "a.toks", "b.toks", "sim.txt")
@@ -45,8 +47,8 @@ def write_wikiqa(source: Path, folder: Path, part: str = "test") -> Path:
         corpus[document] = sentence
         candidates.setdefault(query, []).append(document)
         judgements.append((query, document, int(label)))
-    _write_json_lines(folder / "queries.jsonl", _texts(queries))
-    _write_json_lines(folder / "corpus.jsonl", _texts(corpus))
+    _write_json_lines(folder / "queries.jsonl", _to_records(queries))
+    _write_json_lines(folder / "corpus.jsonl", _to_records(corpus))
     _write_json_lines(
         folder / "top_ranked.jsonl",
         ({"query-id": query, "corpus-ids": listed} for query, listed in candidates.items()),
@@ -56,7 +58,7 @@ def write_wikiqa(source: Path, folder: Path, part: str = "test") -> Path:
 
 
 def _smart_records(path: Path) -> list[dict[str, str]]:
-    """Records of a SMART file: `.I 7` opens one, `.T`, `.W` and others open its fields."""
+    """Return the records of a SMART file: `.I` starts a record; `.T`, `.W` and others, a field."""
     records: list[dict[str, str]] = []
     field = ""
     for line in path.read_text().splitlines():
@@ -71,12 +73,12 @@ def _smart_records(path: Path) -> list[dict[str, str]]:
 
 
 def _cranfield_document(record: Mapping[str, str]) -> dict[str, str]:
-    """Title and abstract; the abstract repeats the title, which would count twice."""
+    """Return title and abstract, without the title that the abstract repeats."""
     title = record["T"]
     return {"_id": record["I"], "title": title, "text": record["W"].removeprefix(title).strip()}
 
 
-def _texts(texts: Mapping[str, str]) -> Iterable[dict[str, str]]:
+def _to_records(texts: Mapping[str, str]) -> Iterable[dict[str, str]]:
     return ({"_id": key, "text": text} for key, text in texts.items())
 
 

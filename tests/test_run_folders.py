@@ -1,4 +1,4 @@
-"""A run in a folder of Parquet files: the same numbers, whether it fits in memory or not."""
+"""Runs in folders of Parquet files, evaluated in memory and in parts."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MEASURES = dh.measures.parse_measures(
 )
 
 
-def rows(seed: int, n: int = 400, queries: int = 30) -> pl.DataFrame:
-    """Scored documents whose queries are mixed up, with many ties."""
+def make_rows(seed: int, n: int = 400, queries: int = 30) -> pl.DataFrame:
+    """Return scored documents with interleaved queries and many ties."""
     rng = np.random.default_rng(seed)
     pairs = rng.choice(queries * 40, n, replace=False)
     return pl.DataFrame(
@@ -44,8 +44,8 @@ def rows(seed: int, n: int = 400, queries: int = 30) -> pl.DataFrame:
     )
 
 
-def judgements(seed: int, queries: int = 30) -> dict[str, dict[str, int]]:
-    """Judgements of most queries of the rows, in another order, and of queries without rows."""
+def make_qrels(seed: int, queries: int = 30) -> dict[str, dict[str, int]]:
+    """Return judgements of nearly all queries, in another order, and of queries without rows."""
     rng = np.random.default_rng(seed)
     judged = {
         f"q{q}": {f"d{d}": int(rng.integers(-1, 3)) for d in rng.choice(45, 12, replace=False)}
@@ -54,8 +54,8 @@ def judgements(seed: int, queries: int = 30) -> dict[str, dict[str, int]]:
     return judged | {"nowhere": {"d1": 1}, "irrelevant": {"d1": 0}}
 
 
-def write(folder: Path, frame: pl.DataFrame, files: int) -> Path:
-    """Write rows as files whose names sort in the order of the rows."""
+def write_parts(folder: Path, frame: pl.DataFrame, files: int) -> Path:
+    """Split rows into files whose names sort in the order of the rows."""
     folder.mkdir(exist_ok=True)
     bounds = np.linspace(0, len(frame), files + 1).astype(int).tolist()
     for i, (start, stop) in enumerate(pairwise(bounds)):
@@ -65,11 +65,11 @@ def write(folder: Path, frame: pl.DataFrame, files: int) -> Path:
     return folder
 
 
-def in_parts(qrels, folder, measures=MEASURES, most=50, **options):
-    """Evaluate with no more than so many rows in memory at a time."""
+def evaluate_in_parts(qrels, folder, measures=MEASURES, max_rows=50, **options):
+    """Evaluate a folder in parts of at most about `max_rows` rows."""
     judged = read_qrels(qrels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folders, "PART_ROWS", most)
+        patch.setattr(folders, "PART_ROWS", max_rows)
         return folders.evaluate_folder(
             judged, run_folder(folder), measures, EvalSettings(**options)
         )
@@ -79,16 +79,16 @@ def in_parts(qrels, folder, measures=MEASURES, most=50, **options):
 @given(
     seed=st.integers(0, 999),
     files=st.integers(1, 5),
-    most=st.sampled_from([1, 17, 50, 200, 1000]),
+    max_rows=st.sampled_from([1, 17, 50, 200, 1000]),
     rule=st.sampled_from(list(TIE_RULES)),
     queries=st.sampled_from(["judged", "intersection", "all"]),
     tolerance=st.sampled_from([0.0, 0.3]),
     score_dtype=st.sampled_from([None, "bf16"]),
 )
-def test_parts_give_what_all_in_memory_gives(
-    seed, files, most, rule, queries, tolerance, score_dtype
+def test_evaluation_in_parts_equals_evaluation_in_memory(
+    seed, files, max_rows, rule, queries, tolerance, score_dtype
 ):
-    frame, qrels = rows(seed), judgements(seed)
+    frame, qrels = make_rows(seed), make_qrels(seed)
     options = {
         "tie_break": rule,
         "tie_tolerance": tolerance,
@@ -96,94 +96,96 @@ def test_parts_give_what_all_in_memory_gives(
         "score_dtype": score_dtype,
     }
     with tempfile.TemporaryDirectory() as name:
-        folder = write(Path(name), frame, files)
-        parted = in_parts(qrels, folder, most=most, **options)
+        folder = write_parts(Path(name), frame, files)
+        from_parts = evaluate_in_parts(qrels, folder, max_rows=max_rows, **options)
     whole = quiet(dh.evaluate)(qrels, frame, MEASURES, **options)
-    assert parted.query_ids == whole.query_ids
-    assert parted.views == whole.views
-    assert parted.remarks == whole.remarks
-    assert parted.provenance.run == name
-    assert parted["MAP"] == whole["MAP"]
+    assert from_parts.query_ids == whole.query_ids
+    assert from_parts.views == whole.views
+    assert from_parts.remarks == whole.remarks
+    assert from_parts.provenance.run == name
+    assert from_parts["MAP"] == whole["MAP"]
 
 
-def test_tie_groups_of_parts_are_those_of_the_whole(tmp_path):
-    qrels = read_qrels(judgements(1))
-    run = read_run(rows(1))
+def test_concat_of_partial_tie_groups_equals_all_tie_groups(tmp_path):
+    qrels = read_qrels(make_qrels(1))
+    run = read_run(make_rows(1))
     whole = count_groups(qrels, run, EvalSettings(), with_judged=True).groups
     cuts = [0, 1, 9, 9, len(qrels.query_ids)]
     parts = [
         count_groups(qrels.part(start, stop), run, EvalSettings(), with_judged=True).groups
         for start, stop in pairwise(cuts)
     ]
-    together = TieGroups.concat(parts)
+    concatenated = TieGroups.concat(parts)
     for name, array in vars(whole).items():
         if isinstance(array, np.ndarray):
-            np.testing.assert_array_equal(array, getattr(together, name), err_msg=name)
-    assert together.top_grade == whole.top_grade
+            np.testing.assert_array_equal(array, getattr(concatenated, name), err_msg=name)
+    assert concatenated.top_grade == whole.top_grade
 
 
-def test_the_order_of_rows_is_that_of_file_names(tmp_path):
-    """The first file by name holds the relevant document, though it was written last."""
+def test_rows_are_in_order_of_file_names(tmp_path):
+    """The relevant document is in the first file by name, which is not the first one written."""
     for name, doc in (("b/part.parquet", "d2"), ("a/part-10.parquet", "d1"), ("c.parquet", "d3")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         row = {"qid": ["q"], "docno": [doc], "score": [0.5]}
         pl.DataFrame(row).write_parquet(tmp_path / name)
     for doc, value in (("d1", 1), ("d2", 1 / 2), ("d3", 1 / 3)):
         assert dh.evaluate({"q": {doc: 1}}, tmp_path, "MRR")["MRR"].oblivious == value
-        parted = in_parts({"q": {doc: 1}}, tmp_path, dh.measures.parse_measures("MRR"), most=1)
-        assert parted["MRR"].oblivious == value
+        from_parts = evaluate_in_parts(
+            {"q": {doc: 1}}, tmp_path, dh.measures.parse_measures("MRR"), max_rows=1
+        )
+        assert from_parts["MRR"].oblivious == value
     assert read_run(tmp_path).documents.ids(np.arange(3)).to_list() == ["d1", "d2", "d3"]
 
 
-def test_types_of_scores_and_names_of_columns_may_differ_between_files(tmp_path):
+def test_files_may_differ_in_score_dtype_and_column_names(tmp_path):
     one = pl.DataFrame({"query_id": [1, 1], "doc_id": [7, 8], "score": [0.1, 0.2]})
     two = pl.DataFrame({"Topic": ["1"], "pid": ["9"], "sim": pl.Series([0.1], dtype=pl.Float32)})
     one.write_parquet(tmp_path / "1.parquet")
     two.write_parquet(tmp_path / "2.parquet")
-    # The float32 nearest to 0.1 is above 0.1: no tie.
+    # 0.1 as float32 is above 0.1 as float64, so they do not tie.
     for result in (
         dh.evaluate({"1": {"9": 1}}, tmp_path, "MRR"),
-        in_parts({"1": {"9": 1}}, tmp_path, dh.measures.parse_measures("MRR"), most=1),
+        evaluate_in_parts({"1": {"9": 1}}, tmp_path, dh.measures.parse_measures("MRR"), max_rows=1),
     ):
         assert result["MRR"].expected == 0.5
         assert result["MRR"].range == 0
 
 
-def test_whole_numbers_beyond_float64_are_told_apart(tmp_path):
+def test_large_integer_scores_are_compared_exactly(tmp_path):
     frame = pl.DataFrame(
         {"query": ["a", "b", "a"], "doc": ["x", "x", "y"], "score": [2**60, 1, 2**60 + 1]}
     )
-    folder = write(tmp_path / "run", frame, 2)
-    parted = in_parts(
-        {"a": {"x": 1}, "b": {"x": 1}}, folder, dh.measures.parse_measures("MRR"), most=1
+    folder = write_parts(tmp_path / "run", frame, 2)
+    from_parts = evaluate_in_parts(
+        {"a": {"x": 1}, "b": {"x": 1}}, folder, dh.measures.parse_measures("MRR"), max_rows=1
     )
-    assert parted.views[dh.MRR].expected.tolist() == [0.5, 1.0]
+    assert from_parts.views[dh.MRR].expected.tolist() == [0.5, 1.0]
 
 
-def test_what_does_not_fit_in_memory_is_evaluated_in_parts(tmp_path, monkeypatch):
-    folder = write(tmp_path / "run", rows(3), 3)
+def test_large_run_is_evaluated_in_parts(tmp_path, monkeypatch):
+    folder = write_parts(tmp_path / "run", make_rows(3), 3)
     monkeypatch.setattr(folders, "PART_ROWS", 60)
     monkeypatch.setattr(type(run_folder(folder)), "whole", None)
-    parted = quiet(dh.evaluate)(judgements(3), folder, MEASURES)
-    assert parted.views == quiet(dh.evaluate)(judgements(3), rows(3), MEASURES).views
+    from_parts = quiet(dh.evaluate)(make_qrels(3), folder, MEASURES)
+    assert from_parts.views == quiet(dh.evaluate)(make_qrels(3), make_rows(3), MEASURES).views
 
 
 @pytest.mark.parametrize("judged", [1, 30])
-def test_parts_are_as_small_as_asked_however_few_queries_are_judged(tmp_path, monkeypatch, judged):
-    frame = rows(4, n=1000, queries=60)
+def test_part_size_is_limited_for_any_number_of_judged_queries(tmp_path, monkeypatch, judged):
+    frame = make_rows(4, n=1000, queries=60)
     longest = int(frame["query_id"].value_counts()["count"].max())
-    folder = write(tmp_path / "run", frame, 3)
+    folder = write_parts(tmp_path / "run", frame, 3)
     sizes = []
     select = RunFolder.select
     monkeypatch.setattr(
-        RunFolder, "select", lambda self, queries: recorded(select(self, queries), sizes)
+        RunFolder, "select", lambda self, queries: record_size(select(self, queries), sizes)
     )
-    in_parts({f"q{q}": {"d1": 1} for q in range(judged)}, folder, most=100)
+    evaluate_in_parts({f"q{q}": {"d1": 1} for q in range(judged)}, folder, max_rows=100)
     assert sum(sizes) == 1000
     assert max(sizes) <= 100 + longest
 
 
-def recorded(run, sizes):
+def record_size(run, sizes):
     sizes.append(len(run.scores))
     return run
 
@@ -207,8 +209,10 @@ print(peak() - before)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no peak memory to be read")
-def test_memory_does_not_grow_with_the_run(tmp_path):
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="there is no /proc to read peak memory from"
+)
+def test_peak_memory_does_not_grow_with_the_run(tmp_path):
     rng = np.random.default_rng(0)
     for name, files in (("small", 3), ("large", 15)):
         (tmp_path / name).mkdir()
@@ -223,7 +227,7 @@ def test_memory_does_not_grow_with_the_run(tmp_path):
                 }
             )
             frame.write_parquet(tmp_path / name / f"{i:03}.parquet")
-    grown = [
+    growth = [
         float(
             subprocess.run(
                 [sys.executable, "-c", code, str(tmp_path / "small"), str(tmp_path / "large")],
@@ -234,15 +238,15 @@ def test_memory_does_not_grow_with_the_run(tmp_path):
         )
         for code in (MEMORY, MEMORY.replace("40_000", "10_000_000"))
     ]
-    parted, whole = grown  # megabytes, of a run of five times the size
+    from_parts, whole = growth  # growth of peak memory in MB, for five times as many rows
     assert whole > 50
-    assert parted < whole / 3
+    assert from_parts < whole / 3
 
 
 @pytest.fixture
-def damaged(tmp_path):
-    """Give a folder of three files, one of which a test makes wrong."""
-    folder = write(tmp_path / "run", rows(5), 3)
+def make_folder(tmp_path):
+    """Return a function that changes columns in one of three files, and returns their folder."""
+    folder = write_parts(tmp_path / "run", make_rows(5), 3)
 
     def change(**columns):
         path = folder / "part-00001.parquet"
@@ -252,89 +256,89 @@ def damaged(tmp_path):
     return change
 
 
-def refusals(folder, **options):
-    """What is said of a folder, all in memory and in parts."""
-    said = []
-    for most in (1000, 50):
+def error_messages(folder, **options):
+    """Return the messages of errors of an evaluation in memory and of one in parts."""
+    messages = []
+    for max_rows in (1000, 50):
         with pytest.raises(dh.InputError) as error:
-            in_parts(judgements(5), folder, most=most, **options)
-        said.append(str(error.value))
-    return said
+            evaluate_in_parts(make_qrels(5), folder, max_rows=max_rows, **options)
+        messages.append(str(error.value))
+    return messages
 
 
-def test_a_document_in_two_files_is_refused_with_folder_query_and_document(damaged):
-    folder = damaged()
+def test_duplicate_document_across_files_raises(make_folder):
+    folder = make_folder()
     extra = pl.DataFrame({"query_id": ["q3"], "doc_id": [""], "score": [1.0], "rank": [1]})
     first = pl.read_parquet(folder / "part-00000.parquet").filter(query_id="q3")[0]
     extra = first.with_columns(score=pl.lit(9.0))
     extra.write_parquet(folder / "part-00009.parquet")
-    for said in refusals(folder):
-        assert f"{folder}: query 'q3'" in said
-        assert f"lists document {first['doc_id'][0]!r} more than once" in said
+    for message in error_messages(folder):
+        assert f"{folder}: query 'q3'" in message
+        assert f"lists document {first['doc_id'][0]!r} more than once" in message
 
 
-def test_a_document_twice_in_a_query_without_judgements_is_refused_too(damaged):
-    folder = damaged()
+def test_duplicate_document_of_unjudged_query_raises(make_folder):
+    folder = make_folder()
     for name in "xy":
         twice = pl.DataFrame({"query_id": ["other"], "doc_id": ["d"], "score": [1.0], "rank": [1]})
         twice.write_parquet(folder / f"{name}.parquet")
-    for said in refusals(folder):
-        assert f"{folder}: query 'other' lists document 'd'" in said
+    for message in error_messages(folder):
+        assert f"{folder}: query 'other' lists document 'd'" in message
 
 
-def test_nan_is_refused_with_folder_query_and_document(damaged):
+def test_nan_error_names_folder_query_and_document(make_folder):
     at = pl.int_range(pl.len()) == 100
-    folder = damaged(score=pl.when(at).then(float("nan")).otherwise("score"))
+    folder = make_folder(score=pl.when(at).then(float("nan")).otherwise("score"))
     row = pl.read_parquet(folder / "part-00001.parquet").row(100, named=True)
-    for said in refusals(folder):
-        assert f"{folder}: query {row['query_id']!r}, document" in said
-        assert f"document {row['doc_id']!r}: the score is NaN" in said
-    last = in_parts(judgements(5), folder, nan="last")
+    for message in error_messages(folder):
+        assert f"{folder}: query {row['query_id']!r}, document" in message
+        assert f"document {row['doc_id']!r}: the score is NaN" in message
+    last = evaluate_in_parts(make_qrels(5), folder, nan="last")
     frame = pl.concat(map(pl.read_parquet, sorted(folder.glob("part*"))))
-    assert last.views == quiet(dh.evaluate)(judgements(5), frame, MEASURES, nan="last").views
+    assert last.views == quiet(dh.evaluate)(make_qrels(5), frame, MEASURES, nan="last").views
 
 
-def test_a_missing_column_is_refused_with_its_file(damaged):
-    folder = damaged()
+def test_missing_column_error_names_the_file(make_folder):
+    folder = make_folder()
     path = folder / "part-00001.parquet"
     pl.read_parquet(path).drop("doc_id").write_parquet(path)
-    for said in refusals(folder):
-        assert said.startswith(f"{path}: there is no column 'doc_id'")
+    for message in error_messages(folder):
+        assert message.startswith(f"{path}: there is no column 'doc_id'")
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "words"),
+    ("column", "value", "message"),
     [
         ("query_id", None, "the query_id of row {} is empty"),
         ("doc_id", "", "the doc_id of row {} is empty"),
         ("score", None, "the score of row {} (query "),
     ],
 )
-def test_a_row_that_lacks_something_is_named(damaged, monkeypatch, column, value, words):
+def test_error_names_the_row_with_an_empty_value(make_folder, monkeypatch, column, value, message):
     monkeypatch.setattr("deadheat.formats.folders._PIECE", 74)
     at = pl.int_range(pl.len()) == 104
-    folder = damaged(**{column: pl.when(at).then(pl.lit(value)).otherwise(column)})
-    in_memory, in_pieces = refusals(folder)
-    assert f"part-00001.parquet: {words.format(105)}" in in_memory
-    assert f"part-00001.parquet, from row 75 on: {words.format(31)}" in in_pieces
+    folder = make_folder(**{column: pl.when(at).then(pl.lit(value)).otherwise(column)})
+    in_memory, in_pieces = error_messages(folder)
+    assert f"part-00001.parquet: {message.format(105)}" in in_memory
+    assert f"part-00001.parquet, from row 75 on: {message.format(31)}" in in_pieces
 
 
-def test_types_that_cannot_be_compared_exactly_are_refused(damaged):
-    folder = damaged(score=pl.col("score").cast(pl.Int64))
-    for said in refusals(folder):
-        assert re.search("part-00000.parquet .*Float64,", said)
-        assert re.search("part-00001.parquet .*Int64", said)
+def test_files_with_integer_and_float_scores_raise(make_folder):
+    folder = make_folder(score=pl.col("score").cast(pl.Int64))
+    for message in error_messages(folder):
+        assert re.search("part-00000.parquet .*Float64,", message)
+        assert re.search("part-00001.parquet .*Int64", message)
 
 
-def test_a_damaged_file_is_refused_by_name(damaged):
-    folder = damaged()
+def test_error_names_the_damaged_file(make_folder):
+    folder = make_folder()
     path = folder / "part-00002.parquet"
     path.write_bytes(path.read_bytes()[:-9])
-    for said in refusals(folder):
-        assert f"{path}: cannot be read as Parquet: " in said
+    for message in error_messages(folder):
+        assert f"{path}: cannot be read as Parquet: " in message
 
 
-def test_a_folder_of_other_files_is_refused(tmp_path):
+def test_folder_without_parquet_files_raises(tmp_path):
     with pytest.raises(dh.InputError, match=r"folder.*no Parquet file .*\.parquet"):
         dh.evaluate({"q": {"d": 1}}, tmp_path, "MRR")
     (tmp_path / "bm25.run").write_text("q Q0 d 1 1.0 tag\n")
@@ -342,88 +346,88 @@ def test_a_folder_of_other_files_is_refused(tmp_path):
         dh.evaluate({"q": {"d": 1}}, tmp_path, "MRR")
 
 
-def test_files_without_rows_are_no_run(tmp_path):
-    folder = write(tmp_path / "run", rows(5)[:0], 2)
-    for said in refusals(folder):
-        assert "there are no scored documents in it" in said
+def test_files_without_rows_raise(tmp_path):
+    folder = write_parts(tmp_path / "run", make_rows(5)[:0], 2)
+    for message in error_messages(folder):
+        assert "no scored documents" in message
 
 
-def test_a_run_of_other_queries_is_refused_in_parts_too(tmp_path):
-    frame = rows(5).with_columns(query_id="x" + pl.col("query_id"))
-    for said in refusals(write(tmp_path / "run", frame, 2)):
-        assert "no query of the run is judged" in said
-        assert "'xq" in said
+def test_run_without_judged_queries_raises(tmp_path):
+    frame = make_rows(5).with_columns(query_id="x" + pl.col("query_id"))
+    for message in error_messages(write_parts(tmp_path / "run", frame, 2)):
+        assert "no query of the run is judged" in message
+        assert "'xq" in message
 
 
 @pytest.mark.parametrize("dtype", [pl.Int32, pl.Float64, pl.Binary, pl.Categorical])
-def test_query_ids_of_any_type_are_selected_by_their_text(tmp_path, dtype):
+def test_query_ids_of_any_type_are_selected_as_text(tmp_path, dtype):
     ids = [7, 8, 7, 9, 8] if dtype != pl.Binary else [b"7", b"8", b"7", b"9", b"8"]
     query = pl.Series(ids if dtype != pl.Categorical else list(map(str, ids))).cast(dtype)
     frame = pl.DataFrame({"query": query, "doc": list("abcde"), "score": [1.0, 2, 3, 4, 5]})
-    folder = write(tmp_path / "run", frame, 2)
+    folder = write_parts(tmp_path / "run", frame, 2)
     names = dict.fromkeys(read_run(frame).query_ids)
     qrels = {name: {"c": 1, "e": 1} for name in names}
     measures = dh.measures.parse_measures("MRR")
     whole = quiet(dh.evaluate)(qrels, frame, measures)
-    assert in_parts(qrels, folder, measures, most=2).views == whole.views
+    assert evaluate_in_parts(qrels, folder, measures, max_rows=2).views == whole.views
 
 
-def test_the_command_line_takes_a_folder_as_a_run(tmp_path, monkeypatch):
-    folder = write(tmp_path / "bf16", rows(6), 3)
-    rows(6).write_parquet(tmp_path / "whole.parquet")
+def test_cli_eval_accepts_a_folder_as_a_run(tmp_path, monkeypatch):
+    folder = write_parts(tmp_path / "bf16", make_rows(6), 3)
+    make_rows(6).write_parquet(tmp_path / "whole.parquet")
     qrels = tmp_path / "qrels.txt"
     qrels.write_text(
-        "".join(f"{q} 0 {d} {g}\n" for q, own in judgements(6).items() for d, g in own.items())
+        "".join(f"{q} 0 {d} {g}\n" for q, own in make_qrels(6).items() for d, g in own.items())
     )
-    words = ["eval", str(qrels), "-m", "nDCG@5", "--format", "csv"]
-    by_folder = CliRunner().invoke(main, [*words, f"run={folder}"])
-    by_file = CliRunner().invoke(main, [*words, f"run={tmp_path / 'whole.parquet'}"])
+    arguments = ["eval", str(qrels), "-m", "nDCG@5", "--format", "csv"]
+    by_folder = CliRunner().invoke(main, [*arguments, f"run={folder}"])
+    by_file = CliRunner().invoke(main, [*arguments, f"run={tmp_path / 'whole.parquet'}"])
     assert by_folder.exit_code == 0, by_folder.output
     assert by_folder.output == by_file.output
-    short = CliRunner().invoke(main, [*words[:-2], str(folder), "--format", "markdown"])
+    short = CliRunner().invoke(main, [*arguments[:-2], str(folder), "--format", "markdown"])
     assert "bf16" in short.output
 
 
-def test_a_leaderboard_takes_a_named_folder_as_one_run(tmp_path):
-    folder = write(tmp_path / "run", rows(6), 3)
-    board = quiet(dh.leaderboard)(judgements(6), {"parts": folder, "whole": rows(6)}, "nDCG@5")
+def test_leaderboard_reads_a_named_folder_as_one_run(tmp_path):
+    folder = write_parts(tmp_path / "run", make_rows(6), 3)
+    board = quiet(dh.leaderboard)(make_qrels(6), {"parts": folder, "whole": make_rows(6)}, "nDCG@5")
     assert board.rows["expected"].n_unique() == 1
     assert set(board.rows["run"]) == {"parts", "whole"}
 
 
-def test_a_leaderboard_on_the_command_line_makes_one_run_of_a_named_folder(tmp_path):
-    folder = write(tmp_path / "run", rows(6), 3)
+def test_cli_leaderboard_reads_a_named_folder_as_one_run(tmp_path):
+    folder = write_parts(tmp_path / "run", make_rows(6), 3)
     qrels = tmp_path / "qrels.txt"
     qrels.write_text(
-        "".join(f"{q} 0 {d} {g}\n" for q, own in judgements(6).items() for d, g in own.items())
+        "".join(f"{q} 0 {d} {g}\n" for q, own in make_qrels(6).items() for d, g in own.items())
     )
-    words = ["leaderboard", str(qrels), "-m", "nDCG@5", "--format", "csv"]
-    one = CliRunner().invoke(main, [*words, f"parts={folder}"])
+    arguments = ["leaderboard", str(qrels), "-m", "nDCG@5", "--format", "csv"]
+    one = CliRunner().invoke(main, [*arguments, f"parts={folder}"])
     assert one.exit_code == 0, one.output
     board = pl.read_csv(one.stdout.encode())
     assert board["run"].to_list() == ["parts"]
 
 
 @pytest.mark.parametrize("command", ["eval", "leaderboard"])
-def test_options_of_a_cluster_need_one(command, tmp_path):
-    words = [command, "qrels.txt", "a.run", "--ray-address", "head:6379"]
-    refused = CliRunner().invoke(main, words)
-    assert refused.exit_code == 2
-    assert "add --engine ray" in refused.output
+def test_ray_options_require_engine_ray(command, tmp_path):
+    arguments = [command, "qrels.txt", "a.run", "--ray-address", "head:6379"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "add --engine ray" in result.output
 
 
-def test_runs_are_evaluated_in_the_order_given_with_progress(tmp_path):
+def test_evaluate_runs_keeps_the_order_and_reports_progress(tmp_path):
     from deadheat.evaluation import evaluate_runs
 
-    runs = [rows(1), write(tmp_path / "run", rows(2), 2), rows(3)]
+    runs = [make_rows(1), write_parts(tmp_path / "run", make_rows(2), 2), make_rows(3)]
     steps = []
     results = evaluate_runs(
-        read_qrels(judgements(1)),
+        read_qrels(make_qrels(1)),
         runs,
         MEASURES,
         EvalSettings(),
         progress=lambda *step: steps.append(step),
     )
     assert steps == [("evaluating", n, 3) for n in (1, 2, 3)]
-    for result, run in zip(results, (rows(1), rows(2), rows(3)), strict=True):
-        assert result.views == quiet(dh.evaluate)(judgements(1), run, MEASURES).views
+    for result, run in zip(results, (make_rows(1), make_rows(2), make_rows(3)), strict=True):
+        assert result.views == quiet(dh.evaluate)(make_qrels(1), run, MEASURES).views

@@ -1,4 +1,4 @@
-"""The evaluator's own precision: scores rounded first, and every view of the ties that leaves."""
+"""`score_dtype`: scores are rounded to a format before they are evaluated."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from deadheat.ties.ranked import rank_lists
 
 QRELS = {"q": {"a": 1}}
 RUN = {"q": {"a": 1.00000000001, "b": 1.0}}
-"""The relevant document stands first, unless scores are cast to float32: then b ties with it,
-and descending ids put b first."""
-OUTSIDE = "1 query with an oblivious value outside \\[worst, best\\]"
+"""The relevant document a ranks first. In float32 both tie, and descending ids rank b first."""
 
 
-def test_an_oblivious_value_outside_the_interval_is_told():
-    with pytest.warns(dh.DeadheatWarning, match=OUTSIDE + ".*score_dtype='float32'"):
+def test_oblivious_value_outside_worst_and_best_emits_a_warning():
+    with pytest.warns(
+        dh.DeadheatWarning, match=r"1 query .*outside \[worst, best\].*score_dtype='float32'"
+    ):
         summary = dh.evaluate(QRELS, RUN, "MRR", tie_break="pytrec_eval")["MRR"]
     assert (summary.worst, summary.best, summary.oblivious) == (1, 1, 0.5)
 
@@ -38,7 +38,7 @@ def test_an_oblivious_value_outside_the_interval_is_told():
 @pytest.mark.parametrize("score_dtype", ["float32", "fp32", np.float32, "torch.float32"])
 @pytest.mark.parametrize("rule", ["pytrec_eval", "id_desc"])
 @pytest.mark.filterwarnings("error::deadheat.DeadheatWarning")
-def test_in_float32_all_views_speak_of_the_ties_that_pytrec_eval_sees(score_dtype, rule):
+def test_float32_score_dtype_gives_all_views_the_ties_of_pytrec_eval(score_dtype, rule):
     result = dh.evaluate(QRELS, RUN, "MRR", tie_break=rule, score_dtype=score_dtype)
     views = result["MRR"]
     assert (views.worst, views.best, views.oblivious, views.expected) == (0.5, 1, 0.5, 0.75)
@@ -66,11 +66,13 @@ lists = st.dictionaries(
 @settings(max_examples=60)
 @given(documents=lists)
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
-def test_rounded_first_means_the_evaluation_of_rounded_scores(documents):
+def test_score_dtype_equals_evaluation_of_rounded_scores(documents):
     qrels = {"q": {d: grade for d, (_, grade) in documents.items()}}
     run = {"q": {d: score for d, (score, _) in documents.items()}}
     measures, options = ["nDCG", "MRR", "MAP"], {"tie_break": "id_desc", "queries": "all"}
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg", "recip_rank", "map"}).evaluate(run)
+    from_pytrec_eval = pytrec_eval.RelevanceEvaluator(
+        qrels, {"ndcg", "recip_rank", "map"}
+    ).evaluate(run)
     for name in ("fp32", "fp16", "bf16"):
         result = dh.evaluate(qrels, run, measures, score_dtype=name, **options)
         rounded = {d: FORMATS[name].round([s])[0] for d, s in run["q"].items()}
@@ -79,11 +81,11 @@ def test_rounded_first_means_the_evaluation_of_rounded_scores(documents):
         for view in result.values():
             assert view.worst - 1e-12 <= view.oblivious <= view.best + 1e-12
         if name == "fp32":
-            printed = [theirs["q"][m] for m in ("ndcg", "recip_rank", "map")]
-            assert [view.oblivious for view in result.values()] == pytest.approx(printed, abs=1e-6)
+            expected = [from_pytrec_eval["q"][m] for m in ("ndcg", "recip_rank", "map")]
+            assert [view.oblivious for view in result.values()] == pytest.approx(expected, abs=1e-6)
 
 
-def nearest(x: Fraction, name: str) -> float:
+def round_exactly(x: Fraction, name: str) -> float:
     """Round to nearest in a format, midpoints to even, in exact arithmetic."""
     limits = ml_dtypes.finfo(FORMATS[name].dtype)
     exponent = limits.minexp
@@ -98,7 +100,7 @@ def nearest(x: Fraction, name: str) -> float:
 
 @st.composite
 def near_midpoints(draw: st.DrawFn, name: str) -> Fraction:
-    """A number at or very close to the middle between two values of a format."""
+    """Draw a number at or very close to the midpoint of two values of a format."""
     limits = ml_dtypes.finfo(FORMATS[name].dtype)
     exponent = draw(st.integers(limits.minexp - limits.nmant - 3, limits.maxexp + 2))
     value = draw(st.integers(-(2 ** (limits.nmant + 2)), 2 ** (limits.nmant + 2)))
@@ -110,8 +112,8 @@ def near_midpoints(draw: st.DrawFn, name: str) -> Fraction:
 @pytest.mark.parametrize("name", ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"])
 @settings(max_examples=300)
 @given(data=st.data())
-def test_any_number_is_rounded_once(name, data):
-    """Of float64, long double, whole numbers and fractions: no rounding on the way."""
+def test_numbers_are_rounded_directly_to_the_format(name, data):
+    """For float64, long double, integers and fractions, without an intermediate format."""
     number = data.draw(st.one_of(near_midpoints(name), st.floats(allow_nan=False), st.integers()))
     if isinstance(number, float) and np.isinf(number):
         return
@@ -121,15 +123,15 @@ def test_any_number_is_rounded_once(name, data):
         double = FORMATS[name].round(np.array([float(number)], np.longdouble))
         small = isinstance(number, int) and abs(number) < 2**63
         whole = FORMATS[name].round(np.array([number])) if small else exact[:1]
-    np.testing.assert_array_equal(exact, [nearest(Fraction(number), name)] * 2)
-    np.testing.assert_array_equal(wide, [nearest(Fraction(float(number)), name)])
+    np.testing.assert_array_equal(exact, [round_exactly(Fraction(number), name)] * 2)
+    np.testing.assert_array_equal(wide, [round_exactly(Fraction(float(number)), name)])
     np.testing.assert_array_equal(double, wide)
     np.testing.assert_array_equal(whole, exact[:1])
 
 
 @pytest.mark.parametrize("name", ["fp32", "fp16", "bf16"])
-def test_scores_apart_in_the_precision_do_not_tie(name):
-    """Scores a little above a midpoint were rounded to it first, and then down to 1."""
+def test_scores_that_round_to_different_values_do_not_tie(name):
+    """Rounding twice would round scores slightly above a midpoint to it, and then down to 1."""
     half = 2.0 ** -(FORMATS[name].mantissa + 1)
     pairs = [(1 + half + 2.0**-40, 1.0)]
     pairs += [(Fraction(1 + half) + Fraction(1, 2**90), Fraction(1 + half))]
@@ -142,14 +144,14 @@ def test_scores_apart_in_the_precision_do_not_tie(name):
         assert flat["MRR"].expected == run["MRR"].expected == 1
 
 
-def test_a_diagnosis_rounds_once_too():
+def test_diagnose_rounds_directly_to_the_format():
     run = {"q": {"a": 1 + 2.0**-11 + 2.0**-40, "b": 1.0, "c": 0.7310585786300049}}
     rows = {row.format: row for row in dh.diagnose(QRELS, run, "MRR").effect.what_if}
     assert rows["fp16"].range == 0
     assert rows["bf16"].range == 0.5
 
 
-def test_arrays_and_comparisons_round_first_too():
+def test_evaluate_arrays_and_compare_accept_score_dtype():
     scores, relevance = [[1.00000000001, 1.0]], [[0, 1]]
     arrays = dh.evaluate_arrays(relevance, scores, "MRR", score_dtype="float32")
     assert arrays["MRR"].expected == 0.75
@@ -163,7 +165,7 @@ def test_arrays_and_comparisons_round_first_too():
     assert any("differ in score_dtype, None and 'fp32'" in text for text in mixed.warnings)
 
 
-def test_a_diagnosis_is_of_the_scores_that_the_evaluator_sees():
+def test_diagnose_uses_rounded_scores():
     assert dh.diagnose(RUN).anatomy.tied == 0
     diagnosis = dh.diagnose(QRELS, RUN, "MRR", score_dtype="float32")
     assert diagnosis.anatomy.tied == 2
@@ -172,22 +174,22 @@ def test_a_diagnosis_is_of_the_scores_that_the_evaluator_sees():
     assert "scores rounded to fp32" in diagnosis.notes[0]
 
 
-def test_a_ranked_query_shows_the_ties_that_the_evaluator_sees():
-    as_given = rank_query(QRELS, RUN, "q", "MRR")
-    as_seen = rank_query(QRELS, RUN, "q", "MRR", EvalSettings("id_desc", score_dtype="float32"))
-    assert (as_given.documents.doc_ids, as_given.documents.size.tolist()) == (["a", "b"], [1, 1])
-    assert (as_seen.documents.doc_ids, as_seen.documents.size.tolist()) == (["b", "a"], [2, 2])
-    assert as_seen.result["MRR"].worst == 0.5
+def test_rank_query_uses_rounded_scores():
+    original = rank_query(QRELS, RUN, "q", "MRR")
+    rounded = rank_query(QRELS, RUN, "q", "MRR", EvalSettings("id_desc", score_dtype="float32"))
+    assert (original.documents.doc_ids, original.documents.size.tolist()) == (["a", "b"], [1, 1])
+    assert (rounded.documents.doc_ids, rounded.documents.size.tolist()) == (["b", "a"], [2, 2])
+    assert rounded.result["MRR"].worst == 0.5
 
 
-def test_scores_beyond_the_precision_are_told_and_tie():
+def test_scores_that_overflow_emit_a_warning_and_tie():
     run = {"q": {"a": 1e5, "b": 70_000.0, "c": 3.0}}
     with pytest.warns(dh.DeadheatWarning, match="2 scores .*largest.* fp16"):
         result = dh.evaluate(QRELS, run, "MRR", score_dtype="fp16")
     assert result["MRR"].expected == 0.75
 
 
-def test_a_nan_ranked_last_stays_below_minus_infinity():
+def test_nan_ranks_below_minus_infinity():
     run = {"q": {"a": float("nan"), "b": -np.inf, "c": -1e39}}
     result = dh.evaluate(QRELS, run, "MRR", nan="last")
     with pytest.warns(dh.DeadheatWarning, match="1 score .*largest.* fp32"):
@@ -207,15 +209,15 @@ LOWEST += [-1e39, float(np.finfo(np.float32).min), -1.0, 0.0, 1e-300, np.inf]
     data=st.data(),
 )
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
-def test_a_nan_ranked_last_moves_no_other_document(scores, narrow, rule, data):
-    """Against whole numbers in the same order, NaN the lowest of them."""
+def test_nan_last_does_not_move_other_documents(scores, narrow, rule, data):
+    """Compare with integers in the same order, of which the lowest stands for NaN."""
     with np.errstate(over="ignore"):
         values = np.array(scores, np.float32 if narrow else np.float64)
         cast = values.astype(np.float32)
     docs = [f"d{i}" for i in range(len(scores))]
     qrels = {"q": {d: data.draw(st.integers(0, 2)) for d in docs} | {"other": 1}}
 
-    def places(values):
+    def as_integers(values):
         numbers = np.unique(values, return_inverse=True)[1] + 1
         return {"q": dict(zip(docs, np.where(np.isnan(values), 0, numbers).tolist(), strict=True))}
 
@@ -224,44 +226,49 @@ def test_a_nan_ranked_last_moves_no_other_document(scores, narrow, rule, data):
         return dh.evaluate(qrels, run, ["nDCG", "MRR", "MAP"], **options).values()
 
     run = {"q": dict(zip(docs, values, strict=True))}
-    known = views(places(values), "id_desc" if rule == "pytrec_eval" else rule)
-    reported = views(places(cast), "id_desc") if rule == "pytrec_eval" else known
+    expected = views(as_integers(values), "id_desc" if rule == "pytrec_eval" else rule)
+    expected_oblivious = views(as_integers(cast), "id_desc") if rule == "pytrec_eval" else expected
     for tolerance in (0.0, 1e-310):
-        for own, other, rival in zip(views(run, rule, tolerance), known, reported, strict=True):
+        for own, other, rounded in zip(
+            views(run, rule, tolerance), expected, expected_oblivious, strict=True
+        ):
             assert own.worst == pytest.approx(other.worst)
             assert own.best == pytest.approx(other.best)
             assert own.expected == pytest.approx(other.expected)
-            assert own.oblivious == pytest.approx(rival.oblivious)
+            assert own.oblivious == pytest.approx(rounded.oblivious)
     if rule == "input":
         grades = [[qrels["q"][d] for d in docs]]
         flat = dh.evaluate_arrays(grades, [values], ["MRR"], nan="last", queries="all")["MRR"]
-        ints = [[*places(values)["q"].values()]]
+        ints = [[*as_integers(values)["q"].values()]]
         same = dh.evaluate_arrays(grades, ints, ["MRR"], queries="all")["MRR"]
         assert (flat.worst, flat.expected, flat.best) == (same.worst, same.expected, same.best)
     listed = rank_lists(read_run(run), read_qrels(qrels), ["q"], settings=EvalSettings(nan="last"))
-    wanted = rank_lists(read_run(places(values)), read_qrels(qrels), ["q"])
-    assert (listed.doc_ids, listed.size.tolist()) == (wanted.doc_ids, wanted.size.tolist())
+    expected_lists = rank_lists(read_run(as_integers(values)), read_qrels(qrels), ["q"])
+    assert (listed.doc_ids, listed.size.tolist()) == (
+        expected_lists.doc_ids,
+        expected_lists.size.tolist(),
+    )
 
 
 @pytest.mark.parametrize(
-    ("score_dtype", "says"),
+    ("score_dtype", "message"),
     [
-        ("int8", "score_dtype must be one of float32, fp16, bf16, not int8"),
+        ("int8", "score_dtype .*float32, fp16, bf16.* int8"),
         ("float23", "unknown number format 'float23'"),
         (7, "unknown number format '7'"),
     ],
 )
-def test_other_precisions_are_refused(score_dtype, says):
+def test_unsupported_score_dtype_raises(score_dtype, message):
     for call in (
         lambda: dh.evaluate(QRELS, RUN, "MRR", score_dtype=score_dtype),
         lambda: dh.evaluate_arrays([[1]], [[1.0]], "MRR", score_dtype=score_dtype),
         lambda: dh.diagnose(RUN, score_dtype=score_dtype),
     ):
-        with pytest.raises(dh.InputError, match=says):
+        with pytest.raises(dh.InputError, match=message):
             call()
 
 
-def test_the_commands_take_it(tmp_path):
+def test_cli_accepts_score_precision(tmp_path):
     (tmp_path / "qrels").write_text("q 0 a 1\n")
     (tmp_path / "run").write_text("q Q0 a 1 1.00000000001 x\nq Q0 b 2 1.0 x\n")
     files = [str(tmp_path / "qrels"), str(tmp_path / "run")]
@@ -274,12 +281,12 @@ def test_the_commands_take_it(tmp_path):
     )
     assert rounded.exit_code == 0, rounded.stderr
     assert "all views: scores rounded to fp32" in " ".join(rounded.stdout.split())
-    told = CliRunner().invoke(main, ["diagnose", *files, "--score-precision", "bf16"])
-    assert told.exit_code == 0
-    assert "scores rounded to bf16" in " ".join(told.stdout.split())
+    diagnosis = CliRunner().invoke(main, ["diagnose", *files, "--score-precision", "bf16"])
+    assert diagnosis.exit_code == 0
+    assert "scores rounded to bf16" in " ".join(diagnosis.stdout.split())
 
 
-def test_a_stored_result_cannot_be_rounded_again(tmp_path):
+def test_score_precision_of_stored_result_raises(tmp_path):
     stored = tmp_path / "result.json"
     stored.write_text(dh.evaluate(QRELS, RUN, "MRR").to_json())
     page = CliRunner().invoke(
@@ -290,7 +297,7 @@ def test_a_stored_result_cannot_be_rounded_again(tmp_path):
     assert "--score-dtype" in page.stderr
 
 
-def test_a_page_shows_the_ties_of_the_rounded_scores():
+def test_page_shows_ties_of_rounded_scores():
     qrels, run = read_qrels(QRELS), read_run(RUN)
     pages = [
         render_page(
@@ -307,20 +314,20 @@ def test_a_page_shows_the_ties_of_the_rounded_scores():
     ]
     assert "scores rounded to fp32" not in pages[0]
     assert "scores rounded to fp32" in pages[1]
-    tie_of_two = "[[0,2,[[0,1.0,1.0],[1,null,1.0]]]]"
-    assert [tie_of_two in page for page in pages] == [False, True]
+    json_of_two_tied = "[[0,2,[[0,1.0,1.0],[1,null,1.0]]]]"
+    assert [json_of_two_tied in page for page in pages] == [False, True]
 
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
-def test_a_published_run_whose_official_value_was_outside(shared):
+def test_official_value_is_outside_without_float32_and_inside_with_it(shared):
     folder = shared / "trec-covid"
     run = folder / "round4" / "runs" / "udel_fang_ltr_nobert.xz"
     options = {"measures": ["nDCG@20"], "tie_break": "pytrec_eval"}
-    given = dh.evaluate(folder / "round4.qrels.gz", run, **options)
-    seen = dh.evaluate(folder / "round4.qrels.gz", run, score_dtype="float32", **options)
-    official = given["nDCG@20"].oblivious
-    assert official == seen["nDCG@20"].oblivious
-    assert not given["nDCG@20"].worst <= official <= given["nDCG@20"].best
-    assert seen["nDCG@20"].worst <= official <= seen["nDCG@20"].best
-    assert any("outside [worst, best]" in text for text in given.warnings)
-    assert not any("outside [worst, best]" in text for text in seen.warnings)
+    original = dh.evaluate(folder / "round4.qrels.gz", run, **options)
+    rounded = dh.evaluate(folder / "round4.qrels.gz", run, score_dtype="float32", **options)
+    official = original["nDCG@20"].oblivious
+    assert official == rounded["nDCG@20"].oblivious
+    assert not original["nDCG@20"].worst <= official <= original["nDCG@20"].best
+    assert rounded["nDCG@20"].worst <= official <= rounded["nDCG@20"].best
+    assert any("outside [worst, best]" in text for text in original.warnings)
+    assert not any("outside [worst, best]" in text for text in rounded.warnings)

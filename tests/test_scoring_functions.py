@@ -1,4 +1,4 @@
-"""Formats, the NumPy scoring functions, regimes on stored values, and what they refuse."""
+"""Formats, NumPy scoring functions, regimes applied to stored logits, and invalid input."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ RNG = np.random.default_rng(7)
         ("binary", "binary"),
     ],
 )
-def test_a_format_is_found_by_every_name_it_goes_by(spelling, name):
+def test_parse_format_accepts_all_names_of_a_format(spelling, name):
     assert parse_format(spelling) is FORMATS[name]
 
 
 @pytest.mark.parametrize(
     ("spelling", "hint"), [("bf61", "'bf16'"), ("flaot16", "'float16'"), ("zzz", "fp32, bf16")]
 )
-def test_an_unknown_format_suggests_the_nearest(spelling, hint):
+def test_unknown_format_suggests_the_nearest_name(spelling, hint):
     with pytest.raises(InputError, match=hint):
         parse_format(spelling)
 
 
 @pytest.mark.parametrize("name", FLOATS)
-def test_a_format_has_as_many_values_below_one_as_its_mantissa_says(name):
+def test_format_has_two_to_the_mantissa_values_between_half_and_one(name):
     format = FORMATS[name]
     grid = np.linspace(0.5, 1, 2**12 if name != "fp32" else 2, endpoint=False)
     if name != "fp32":
@@ -75,13 +75,13 @@ logit = st.floats(-80, 80, width=32)
 
 
 @given(st.lists(logit, min_size=1, max_size=20))
-def test_sigmoid_in_fp32_is_the_fp64_value(logits):
+def test_sigmoid_in_fp32_is_close_to_fp64(logits):
     expected = [1 / (1 + math.exp(-z)) for z in logits]
     np.testing.assert_allclose(sigmoid(logits), expected, rtol=4e-7)
 
 
 @given(st.lists(st.tuples(logit, logit), min_size=1, max_size=20))
-def test_softmax_in_fp32_is_the_fp64_value(pairs):
+def test_softmax_in_fp32_is_close_to_fp64(pairs):
     expected = [1 / (1 + math.exp(no - yes)) for no, yes in pairs]
     np.testing.assert_allclose(softmax(pairs), expected, rtol=4e-7, atol=1e-45)
     no, yes = zip(*pairs, strict=True)
@@ -89,7 +89,7 @@ def test_softmax_in_fp32_is_the_fp64_value(pairs):
 
 
 @pytest.mark.parametrize("kind", ["dot", "cosine"])
-def test_product_in_fp32_is_the_fp64_value(kind):
+def test_product_in_fp32_is_close_to_fp64(kind):
     q, d = RNG.normal(size=(5, 64)), RNG.normal(size=(40, 64))
     expected = q @ d.T
     if kind == "cosine":
@@ -105,17 +105,17 @@ def test_scores_are_values_of_their_format(dtype):
         np.testing.assert_array_equal(scores, FORMATS[dtype].round(scores))
 
 
-def test_logits_are_rounded_before_they_are_scored_low():
-    # 3.01 is no BF16 value: scoring in BF16 starts from 3.015625.
+def test_logits_are_rounded_before_scoring():
+    # BF16 rounds 3.01 to 3.015625.
     assert sigmoid([3.01], "bf16") == sigmoid([3.015625], "bf16")
     assert sigmoid([3.01], "fp8_e4m3") == sigmoid([3.0], "fp8_e4m3")
 
 
-def test_a_saturated_sigmoid_is_zero_and_one():
+def test_saturated_sigmoid_is_exactly_zero_or_one():
     np.testing.assert_array_equal(sigmoid([-3e38, 3e38], "bf16"), [0, 1])
 
 
-def test_integer_products_do_not_wrap():
+def test_integer_products_do_not_overflow():
     q = np.array([[-128] * 1024, [127] * 1024], np.int8)
     scores = product(q, q, "int8")
     assert scores.tolist() == [
@@ -126,7 +126,7 @@ def test_integer_products_do_not_wrap():
     assert product(unsigned, unsigned, "int8").tolist() == [[255 * 255 * 4096]]
 
 
-def test_hamming_counts_differing_bits_however_they_are_stored():
+def test_hamming_counts_differing_bits_of_bool_and_packed_arrays():
     bits = RNG.random((12, 40)) < 0.5
     expected = [[-sum(a != b for a, b in zip(x, y, strict=True)) for y in bits] for x in bits]
     packed = np.packbits(bits, axis=1)
@@ -136,7 +136,7 @@ def test_hamming_counts_differing_bits_however_they_are_stored():
         np.testing.assert_array_equal(product(stored, stored, "binary", "hamming"), expected)
 
 
-def test_head_logits_are_a_linear_layer_in_fp32():
+def test_head_logits_equal_a_linear_layer():
     h, w, b = RNG.normal(size=(9, 32)), RNG.normal(size=(2, 32)), RNG.normal(size=2)
     np.testing.assert_allclose(head_logits(h, w, b), h @ w.T + b, atol=1e-5)
     np.testing.assert_allclose(head_logits(h, w), h @ w.T, atol=1e-5)
@@ -183,19 +183,19 @@ def test_head_logits_are_a_linear_layer_in_fp32():
         (lambda: head_logits([[1.0]], [[1.0]], [1.0, 2.0]), r"bias \[C\]"),
     ],
 )
-def test_bad_input_is_named(call, message):
+def test_bad_input_raises(call, message):
     with pytest.raises(InputError, match=message):
         call()
 
 
 class TestScore:
-    def test_native_rounds_and_hps_does_not(self):
+    def test_native_rounds_scores_and_hps_does_not(self):
         logits = [6.75, 6.78125]
         options = {"model_dtype": "bf16", "logits": logits, "backend": "numpy"}
         assert score("sigmoid", regime="native", **options).tolist() == [1, 1]
         np.testing.assert_array_equal(score("sigmoid", regime="hps", **options), sigmoid(logits))
 
-    def test_head_scores_the_logits_of_the_head(self):
+    def test_head_regime_scores_head_logits(self):
         scores = score(
             "softmax",
             regime="head",
@@ -207,14 +207,14 @@ class TestScore:
         np.testing.assert_array_equal(scores, softmax([[0.001, 1.003]]))
 
     @pytest.mark.parametrize("backend", ["numpy", "auto"])
-    def test_a_further_format_scores_the_models_own_logits(self, backend):
+    def test_scored_regime_uses_the_logits_of_the_model(self, backend):
         logits = [6.75, 6.78125]
         options = {"model_dtype": "bf16", "logits": logits, "backend": backend}
         for dtype in ("fp16", "fp8_e5m2", "fp32"):
             scores = score("sigmoid", regime=f"scored-{dtype}", **options)
             np.testing.assert_array_equal(scores, sigmoid(logits, dtype))
 
-    def test_a_pair_of_two_documents_is_not_read_along_the_wrong_axis(self):
+    def test_two_logit_arrays_are_stacked_along_the_last_axis(self):
         scores = score(
             "softmax",
             regime="hps",
@@ -225,7 +225,7 @@ class TestScore:
         np.testing.assert_array_equal(scores, softmax([[0.0, 1.0], [8.0, 2.0]]))
 
     @pytest.mark.parametrize("backend", ["numpy", "auto"])
-    def test_log_odds_are_not_saturated_and_upcast_before_the_difference(self, backend):
+    def test_log_odds_do_not_saturate_and_are_computed_in_fp32(self, backend):
         def scores(kind, regime, logits, dtype="bf16"):
             given = {"logits": logits, "head_logits": logits}
             return score(kind, regime=regime, model_dtype=dtype, backend=backend, **given).tolist()
@@ -235,13 +235,13 @@ class TestScore:
         assert scores("softmax", "hps-logit", pairs) == [18.0, 18.0625]
         assert scores("softmax", "hps-logit", tuple(zip(*pairs, strict=True))) == [18.0, 18.0625]
         assert scores("sigmoid", "hps-logit", [18.0, 18.125]) == [18.0, 18.125]
-        # The head's own logits need not be values of the model dtype.
+        # Logits of the head may have values outside the model dtype.
         assert scores("softmax", "head-logit", [[0.0, 1.0009765625]]) == [1.0009765625]
         assert scores("sigmoid", "head-logit", [1.0009765625]) == [1.0009765625]
 
     @pytest.mark.parametrize("backend", ["numpy", "auto"])
     @pytest.mark.parametrize("regime", ["native", "hps"])
-    def test_integer_embeddings_score_exactly_in_either_regime(self, backend, regime):
+    def test_integer_embeddings_are_scored_exactly_in_both_regimes(self, backend, regime):
         q = np.array([[127, -128]], np.int8)
         options = {"regime": regime, "queries": q, "documents": q, "backend": backend}
         assert score("dot", model_dtype="int8", **options).tolist() == [[127**2 + 128**2]]
@@ -282,12 +282,12 @@ class TestScore:
             ({"model_dtype": "int8"}, "int8 has no sigmoid"),
         ],
     )
-    def test_bad_input_is_named(self, arguments, message):
+    def test_bad_input_raises(self, arguments, message):
         options = {"kind": "sigmoid", "regime": "native", "model_dtype": "bf16", "logits": [1.0]}
         with pytest.raises(InputError, match=message):
             score(**{"backend": "numpy", **options, **arguments})
 
-    def test_without_torch_numpy_scores_and_torch_says_what_to_install(self, monkeypatch):
+    def test_missing_torch_falls_back_to_numpy_or_raises(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "torch", None)
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
         assert resolve_backend() == "numpy"
@@ -296,7 +296,7 @@ class TestScore:
             score("sigmoid", regime="native", model_dtype="bf16", logits=[0.0], backend="torch")
 
 
-def test_every_regime_is_described():
+def test_describe_regime_covers_all_regimes():
     assert list(REGIMES) == ["native", "hps", "head", "hps-logit", "head-logit"]
     assert sorted(["scored-fp16", *reversed(REGIMES)], key=regime_order) == [
         *REGIMES,
@@ -320,20 +320,24 @@ def test_every_regime_is_described():
         ("hps", "int8", "cosine", "fp32"),
     ],
 )
-def test_the_scoring_dtype_of_a_regime(regime, model_dtype, function, expected):
+def test_scoring_dtype_of_a_regime(regime, model_dtype, function, expected):
     assert scoring_format(regime, model_dtype, function).name == expected
-    made = scoring_provenance(regime, model_dtype, function, "numpy")
-    assert (made.regime, made.scoring_dtype, made.function) == (regime, expected, function)
-    assert made.model_dtype == parse_format(model_dtype).name
-    assert (made.backend, made.threads) == ("numpy", None)
+    provenance = scoring_provenance(regime, model_dtype, function, "numpy")
+    assert (provenance.regime, provenance.scoring_dtype, provenance.function) == (
+        regime,
+        expected,
+        function,
+    )
+    assert provenance.model_dtype == parse_format(model_dtype).name
+    assert (provenance.backend, provenance.threads) == ("numpy", None)
 
 
-def test_threads_are_part_of_what_torch_computes():
+def test_scoring_provenance_stores_torch_threads():
     torch = pytest.importorskip("torch")
-    made = scoring_provenance("hps", "bf16")
-    assert (made.backend, made.threads) == ("torch", torch.get_num_threads())
+    provenance = scoring_provenance("hps", "bf16")
+    assert (provenance.backend, provenance.threads) == ("torch", torch.get_num_threads())
 
 
-def test_importing_the_room_does_not_import_torch():
+def test_importing_scoring_does_not_import_torch():
     code = "import sys, deadheat.scoring; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Which layer is the head: found by what it gives, alike for both ways to run a reranker."""
+"""The head is the layer whose output is the logits; lab and integration find the same one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deadheat.integrations.sentence_transformers import high_precision  # noqa: 
 from deadheat.lab.models import ClassifierReranker, PairPrompt, load_model  # noqa: E402
 from deadheat.scoring.head import PROBE  # noqa: E402
 
-REFUSAL = "linear layer of .* logits .*head regime.*native or hps"
+NO_HEAD = "linear layer of .* logits .*head regime.*native or hps"
 HEADS = {
     "xlm_roberta": "classifier.out_proj",
     "bert": "classifier",
@@ -38,8 +38,8 @@ def cross_encoder(folder):
     return st.CrossEncoder(str(folder), device="cpu").to(torch.bfloat16)
 
 
-def logits_in_fp32(model):
-    """Logits of a reranker by its hidden states and head, both in FP32."""
+def head_logits_in_fp32(model):
+    """Compute the logits of a reranker from its hidden states and head, both in FP32."""
     hidden, head = outputs_of(model, tiny.PAIRS, with_hidden=True).hidden, model.head()
     return hidden.float() @ head.weight.float().T + head.bias.float()
 
@@ -50,35 +50,35 @@ def predict(model):
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_both_rooms_find_the_same_layer(tmp_path, name):
+def test_lab_and_integration_find_the_same_head(tmp_path, name):
     if name == "gte" and not hasattr(transformers, "GteConfig"):
         pytest.skip("this transformers has no native gte class")
     if name == "qwen":
         pytest.importorskip("sentence_transformers.cross_encoder.modules")
     folder = getattr(tiny, name)(tmp_path / name)
-    ours, theirs = reranker(folder), cross_encoder(folder)
+    lab_model, encoder = reranker(folder), cross_encoder(folder)
     for network, layer in (
-        (ours._model, ours._head_layer),
-        (theirs.model, find_scoring_head(theirs).layer),
+        (lab_model._model, lab_model._head_layer),
+        (encoder.model, find_scoring_head(encoder).layer),
     ):
         assert dict(network.named_modules())[HEADS[name]] is layer
 
 
-def test_the_longer_pair_of_the_probe_comes_first():
+def test_probe_starts_with_the_longer_pair():
     longer, shorter = (sum(map(len, pair)) for pair in PROBE)
     assert longer > shorter
 
 
 @pytest.mark.parametrize("labels", [1, 2])
-def test_a_spare_layer_that_comes_last_is_not_the_head(tmp_path, labels):
+def test_unused_last_layer_is_not_the_head(tmp_path, labels):
     folder = tiny.bert(tmp_path / "bert", labels)
-    ours, theirs = reranker(folder), cross_encoder(folder)
-    expected = logits_in_fp32(ours), predict(high_precision(theirs, "head"))
-    for network in (ours._model, theirs.model):
+    lab_model, encoder = reranker(folder), cross_encoder(folder)
+    expected = head_logits_in_fp32(lab_model), predict(high_precision(encoder, "head"))
+    for network in (lab_model._model, encoder.model):
         network.spare = torch.nn.Linear(tiny.WIDTH, labels, dtype=torch.bfloat16)
-    again = ClassifierReranker(ours._model, ours._tokenizer, ours.provenance)
-    assert torch.equal(logits_in_fp32(again), expected[0])
-    assert torch.equal(predict(high_precision(theirs, "head")), expected[1])
+    again = ClassifierReranker(lab_model._model, lab_model._tokenizer, lab_model.provenance)
+    assert torch.equal(head_logits_in_fp32(again), expected[0])
+    assert torch.equal(predict(high_precision(encoder, "head")), expected[1])
 
 
 class Halve(torch.nn.Module):
@@ -86,8 +86,8 @@ class Halve(torch.nn.Module):
         return logits / 2
 
 
-class Eighths(torch.nn.Linear):
-    """A quantised layer: integer weights, and what they are to be divided by."""
+class Quantised(torch.nn.Linear):
+    """A quantised layer: integer weights and a divisor."""
 
     def __init__(self, layer):
         super().__init__(layer.in_features, layer.out_features)
@@ -111,30 +111,30 @@ class Doubled(torch.nn.Linear):
 
 @pytest.mark.parametrize(
     "change",
-    [lambda layer: torch.nn.Sequential(layer, Halve()), Eighths, Doubled],
-    ids=["scaled", "quantised", "of its own kind"],
+    [lambda layer: torch.nn.Sequential(layer, Halve()), Quantised, Doubled],
+    ids=["scaled", "quantised", "subclass"],
 )
-def test_logits_that_no_plain_layer_gives_have_no_head_regime(tmp_path, change):
+def test_head_regime_raises_if_no_linear_layer_gives_the_logits(tmp_path, change):
     folder = tiny.bert(tmp_path / "bert")
-    ours, theirs = reranker(folder), cross_encoder(folder)
-    for network in (ours._model, theirs.model):
+    lab_model, encoder = reranker(folder), cross_encoder(folder)
+    for network in (lab_model._model, encoder.model):
         network.classifier = change(network.classifier)
-    assert predict(theirs).isfinite().all()
-    for refused in (
-        lambda: ours.head(),
-        lambda: outputs_of(ours, tiny.PAIRS, with_hidden=True),
-        lambda: high_precision(theirs, "head"),
+    assert predict(encoder).isfinite().all()
+    for call in (
+        lambda: lab_model.head(),
+        lambda: outputs_of(lab_model, tiny.PAIRS, with_hidden=True),
+        lambda: high_precision(encoder, "head"),
     ):
-        with pytest.raises(InputError, match=REFUSAL):
-            refused()
-    hps = predict(regime_view(theirs, "hps"))
-    logits = outputs_of(ours, tiny.PAIRS).logits.float()
+        with pytest.raises(InputError, match=NO_HEAD):
+            call()
+    hps = predict(regime_view(encoder, "hps"))
+    logits = outputs_of(lab_model, tiny.PAIRS).logits.float()
     torch.testing.assert_close(hps, logits, rtol=0.02, atol=0.02)
 
 
-def test_every_batch_is_checked(tmp_path):
+def test_every_batch_is_checked_for_the_head(tmp_path):
     model = reranker(tiny.bert(tmp_path / "bert"))
     assert model.head().weight.shape == (2, tiny.WIDTH)
     model._model.classifier = torch.nn.Sequential(model._model.classifier, Halve())
-    with pytest.raises(InputError, match=REFUSAL):
+    with pytest.raises(InputError, match=NO_HEAD):
         outputs_of(model, tiny.PAIRS, with_hidden=True)

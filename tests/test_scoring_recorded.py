@@ -44,14 +44,14 @@ BF16 = np.array([
 # fmt: on
 
 
-def test_rounding_the_papers_hps_scores_gives_its_bf16_scores():
+def test_rounded_hps_scores_equal_the_papers_bf16_scores():
     np.testing.assert_allclose(FORMATS["bf16"].round(HPS), BF16, rtol=0, atol=6e-9)
     assert (len(np.unique(HPS)), len(np.unique(BF16))) == (66, 33)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
-def test_scoring_the_papers_logits_natively_gives_its_bf16_scores(backend):
-    """The logit differences behind the HPS scores are recovered, then scored in both regimes."""
+def test_native_scores_equal_the_papers_bf16_scores(backend):
+    """Logit differences, computed from the HPS scores, are scored in both regimes."""
     if backend == "torch":
         pytest.importorskip("torch")
     yes = FORMATS["bf16"].round(np.log(HPS / (1 - HPS)))
@@ -89,7 +89,7 @@ DISTINCT = {
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
 @pytest.mark.parametrize("name", DISTINCT)
-def test_recorded_logits_give_the_recorded_share_of_distinct_scores(recorded, name, backend):
+def test_share_of_distinct_scores_of_recorded_logits(recorded, name, backend):
     if backend == "torch":
         pytest.importorskip("torch")
     frame = pl.read_parquet(recorded / f"{name}.parquet")
@@ -99,30 +99,31 @@ def test_recorded_logits_give_the_recorded_share_of_distinct_scores(recorded, na
             "sigmoid" if "logit" in rows.columns else "softmax",
             regime=regime,
             model_dtype=model_dtype,
-            logits=columns(rows, "logit"),
-            head_logits=columns(rows, "head_logit"),
+            logits=select_logits(rows, "logit"),
+            head_logits=select_logits(rows, "head_logit"),
             backend=backend,
         )
         distinct = rows.select("query_id", score=pl.Series(scores)).n_unique()
         assert f"{distinct / len(rows):.3f}" == expected, (model_dtype, regime)
 
 
-def columns(rows: pl.DataFrame, name: str):
+def select_logits(rows: pl.DataFrame, name: str):
+    """Return one logit per document, or the two of no and yes."""
     if name in rows.columns:
         return rows[name].to_numpy()
     return rows[f"{name}_no"].to_numpy(), rows[f"{name}_yes"].to_numpy()
 
 
-def test_diagnosis_of_the_papers_lists():
-    """Appendix B: one query, 100 documents; HPS leaves ties, which the logits have already."""
+def test_diagnose_counts_ties_of_the_papers_scores():
+    """Appendix B: one query, 100 documents. HPS keeps the ties of the logits."""
     in_bf16, with_hps = (
         dh.diagnose(None, {"q": {f"d{i}": float(s) for i, s in enumerate(scores)}})
         for scores in (BF16, HPS)
     )
     assert in_bf16.anatomy.documents == with_hps.anatomy.documents == 100
-    for found, scores in ((in_bf16, BF16), (with_hps, HPS)):
+    for diagnosis, scores in ((in_bf16, BF16), (with_hps, HPS)):
         values, counts = np.unique(scores, return_counts=True)
-        assert found.anatomy.tied == counts[counts > 1].sum()
-        assert found.anatomy.largest == counts.max()
-        assert found.anatomy.distinct == len(values) / 100
+        assert diagnosis.anatomy.tied == counts[counts > 1].sum()
+        assert diagnosis.anatomy.largest == counts.max()
+        assert diagnosis.anatomy.distinct == len(values) / 100
     assert (in_bf16.anatomy.largest, with_hps.anatomy.largest) == (19, 4)

@@ -1,4 +1,4 @@
-"""Search results as they come, rankings without scores, sets of ids, flat arrays, own ids."""
+"""Input formats: search results, ranked groups, sets of ids, flat arrays and types of ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ways_in import MEASURES, QRELS, RUN, facts, same
 import deadheat as dh
 from deadheat.evaluation import rank_query
 
-# What the runs of ways_in.py warn about is compared, not raised.
+# The runs in ways_in.py emit warnings, which the tests compare.
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 
 AT_K = ["nDCG@{k}", "MRR@{k}", "MAP@{k}", "Recall@{k}", "Success@{k}", "F1@{k}", "ERR@{k}"]
@@ -22,7 +22,10 @@ TYPES = [np.float32, np.float64, np.float16, np.uint8, np.int64]
 
 
 def brute_force(distances, k, *, judged=None):
-    """The first k documents by distance and input order, then what `judged` names of their ties."""
+    """Return the first k documents, then the documents of `judged` that tie with the last.
+
+    Also return their distances, and the sizes of the last tie groups.
+    """
     ids, found = [], []
     for q, row in enumerate(distances):
         order = np.argsort(row, kind="stable")
@@ -34,14 +37,14 @@ def brute_force(distances, k, *, judged=None):
     return ids, found, sizes
 
 
-def padded(rows, filling):
+def pad(rows, filling):
     width = max(map(len, rows))
     return np.array([[*row, *[filling] * (width - len(row))] for row in rows])
 
 
 @st.composite
 def collections(draw):
-    """Whole distances to a small collection, in few levels, and grades."""
+    """Draw integer distances with many ties, grades, and a cutoff."""
     queries, documents = draw(st.integers(1, 3)), draw(st.integers(1, 7))
     shape = queries, documents
     numbers = st.lists(
@@ -63,14 +66,14 @@ def judgements(grades):
     whole_group=st.booleans(),
 )
 @settings(max_examples=120)
-def test_a_cut_list_that_knows_its_last_group_is_the_whole_collection(
+def test_cut_list_with_last_group_size_equals_the_whole_collection(
     case, dtype, as_array, whole_group
 ):
-    """Where the last group is listed whole, or its relevant documents, and its size is given."""
+    """If the list has the last group, or its relevant documents, and the size of that group."""
     distances, grades, k = case
     ids, found, sizes = brute_force(distances.astype(dtype), k, judged=(grades > 0) | whole_group)
     if as_array:
-        ids, found = padded(ids, -1), padded(found, 0).astype(dtype)
+        ids, found = pad(ids, -1), pad(found, 0).astype(dtype)
     run = dh.search_results(ids, found, larger_is_better=False, last_group_size=sizes)
     measures = [name.format(k=k) for name in AT_K]
     result = dh.evaluate(judgements(grades), run, measures)
@@ -89,11 +92,11 @@ def test_a_cut_list_that_knows_its_last_group_is_the_whole_collection(
 
 @given(case=collections())
 @settings(max_examples=60)
-def test_a_cut_list_alone_is_the_list(case):
+def test_cut_list_without_last_group_size_equals_a_plain_run(case):
     distances, grades, k = case
     ids, found, _ = brute_force(distances, k)
     qrels = judgements(grades)
-    run = dh.search_results(padded(ids, -1), padded(found, 9), larger_is_better=False)
+    run = dh.search_results(pad(ids, -1), pad(found, 9), larger_is_better=False)
     lists = {
         q: {int(d): -int(x) for d, x in zip(*row, strict=True)}
         for q, row in enumerate(zip(ids, found, strict=True))
@@ -102,33 +105,33 @@ def test_a_cut_list_alone_is_the_list(case):
     assert facts(one) == facts(other) and one.warnings == other.warnings
 
 
-def test_every_rule_orders_the_listed_documents():
+def test_tie_rules_order_the_listed_documents():
     ids, scores = [["b", "c", "a"], ["x"]], [[2.0, 1.0, 1.0], [1.0]]
     qrels = {"q": {"a"}, "r": ["x", "y"]}
     run = {"q": dict(zip(ids[0], scores[0], strict=True)), "r": {"x": 1.0}}
     for rule in ("input", "id_asc", "id_desc", "pytrec_eval"):
-        found = dh.search_results(ids, scores, query_ids=["q", "r"], last_group_size=[4, 1])
-        seen = dh.evaluate(qrels, found, "MRR", tie_break=rule)["MRR"]
+        cut = dh.search_results(ids, scores, query_ids=["q", "r"], last_group_size=[4, 1])
+        from_cut = dh.evaluate(qrels, cut, "MRR", tie_break=rule)["MRR"]
         listed = dh.evaluate(qrels, run, "MRR", tie_break=rule)["MRR"]
-        assert seen.oblivious == listed.oblivious
-        assert seen.worst < listed.worst and seen.best == listed.best
+        assert from_cut.oblivious == listed.oblivious
+        assert from_cut.worst < listed.worst and from_cut.best == listed.best
 
 
-def test_a_relevant_document_that_may_be_in_the_last_group_is_told():
-    found = {"ids": [[0, 1], [0, 1]], "scores": [[2, 1], [2, 1]]}
+def test_unlisted_relevant_document_in_last_group_emits_a_warning():
+    arrays = {"ids": [[0, 1], [0, 1]], "scores": [[2, 1], [2, 1]]}
     qrels = {0: {1, 5}, 1: {1}}
     with pytest.warns(dh.DeadheatWarning, match="1 list cut inside a tie group"):
-        dh.evaluate(qrels, dh.search_results(**found, last_group_size=[4, 4]), "MRR@2")
-    whole = dh.search_results(**found, last_group_size=[1, 1])
+        dh.evaluate(qrels, dh.search_results(**arrays, last_group_size=[4, 4]), "MRR@2")
+    whole = dh.search_results(**arrays, last_group_size=[1, 1])
     assert not dh.evaluate(qrels, whole, "MRR@2").warnings
     assert not dh.evaluate({0: {1}, 1: {1}}, whole, "MRR@2").warnings
 
 
-def test_one_query_of_a_search_is_what_it_is_among_others():
-    found = dh.search_results([[0, 1], [5, 6]], [[2, 1], [2, 1]], last_group_size=[1, 4])
+def test_rank_query_equals_evaluation_of_all_queries():
+    run = dh.search_results([[0, 1], [5, 6]], [[2, 1], [2, 1]], last_group_size=[1, 4])
     qrels = {0: {1}, 1: {6}}
-    together = dh.evaluate(qrels, found, "MRR@2").views[dh.MRR @ 2]
-    alone = rank_query(qrels, found, 1, "MRR@2").result.views[dh.MRR @ 2]
+    together = dh.evaluate(qrels, run, "MRR@2").views[dh.MRR @ 2]
+    alone = rank_query(qrels, run, 1, "MRR@2").result.views[dh.MRR @ 2]
     assert (alone.expected[0], alone.worst[0]) == (together.expected[1], together.worst[1])
     assert alone.worst[0] == 0
 
@@ -138,13 +141,13 @@ def test_infinite_scores_tie():
     assert dh.evaluate({0: {1}}, run, "MRR")["MRR"].range == pytest.approx(1 / 6)
 
 
-def test_no_distance_becomes_a_negative_zero():
+def test_zero_distance_is_not_negative_zero():
     run = dh.search_results([[0, 1]], [[0, 1]], larger_is_better=False)
     assert not np.signbit(run.scores[0])
     assert not np.signbit(dh.formats.ranked_groups({"q": ["a", "b"]}).scores[0])
 
 
-def test_names_padding_and_queries_without_documents():
+def test_padding_names_and_empty_queries():
     ids = np.array([[2, 0, -1], [-1, -1, -1], [1, -1, -1]])
     distances = np.array([[0.5, 0.75, np.inf], [np.inf] * 3, [0.25, np.nan, 7.0]], np.float32)
     names = {"query_ids": ["a", "b", "c"], "document_ids": ["x", "y", "z"]}
@@ -154,10 +157,10 @@ def test_names_padding_and_queries_without_documents():
     assert run.scores.tolist() == [-0.5, -0.75, -0.25] and run.scores.dtype == np.float32
     result = dh.evaluate({"a": {"x"}, "b": {"x"}, "c": {"y"}}, run, "MRR")
     assert result.views[dh.MRR].expected.tolist() == [0.5, 0, 1]
-    assert not result.warnings  # the query was searched: it is not missing
+    assert not result.warnings  # a query without results is not missing
 
 
-def test_numbers_that_float64_cannot_hold():
+def test_large_integer_distances_are_compared_exactly():
     ids, distances = [[0, 1, 2]], np.array([[2**60, 2**60 + 1, 2**60 + 1]], np.uint64)
     run = dh.search_results(ids, distances, larger_is_better=False)
     summary = dh.evaluate({0: {1}}, run, "MRR")["MRR"]
@@ -169,7 +172,7 @@ def test_numbers_that_float64_cannot_hold():
     assert dh.evaluate({0: {1}}, near, "MRR", tie_tolerance=1)["MRR"].best == 1
 
 
-def test_tensors():
+def test_search_results_accepts_tensors():
     torch = pytest.importorskip("torch")
     scores = torch.tensor([[0.5, 0.5, 0.25]], dtype=torch.bfloat16)
     run = dh.search_results(torch.tensor([[4, 2, -1]]), scores)
@@ -179,7 +182,7 @@ def test_tensors():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ({"ids": [[1, 2]], "scores": [[1.0]]}, "query 0: scores of 1 .*ids of 2"),
         ({"ids": [[1], [2]], "scores": [[1.0]]}, "1 queries .*scores.* 2 .*ids"),
@@ -221,20 +224,20 @@ def test_tensors():
         ),
     ],
 )
-def test_bad_search_results(arguments, words):
-    with pytest.raises(dh.InputError, match=words):
+def test_bad_search_results_raise(arguments, message):
+    with pytest.raises(dh.InputError, match=message):
         dh.search_results(**arguments)
 
 
-def test_nan_in_search_results_is_refused_like_any_other():
+def test_nan_in_search_results_raises():
     with pytest.raises(dh.InputError, match=r"search results: query '0', document '4'.*NaN"):
         dh.evaluate({0: {1}}, dh.search_results([[1, 4]], [[1.0, np.nan]]), "MRR")
 
 
-# Pairs and sets
+# Pairs and sets.
 
 
-def test_lists_of_pairs():
+def test_run_of_lists_of_pairs():
     same(QRELS, {q: list(docs.items()) for q, docs in RUN.items()})
     same(QRELS, {q: tuple(docs.items()) for q, docs in RUN.items()})
     same(QRELS, {q: [list(pair) for pair in docs.items()] for q, docs in RUN.items()})
@@ -242,15 +245,15 @@ def test_lists_of_pairs():
 
 
 @pytest.mark.parametrize("name", ["id", "doc_id", "node_id"])
-def test_lists_of_objects_with_an_id_and_a_score(name):
-    def found(doc, score):
+def test_run_of_objects_with_id_and_score(name):
+    def make_hit(doc, score):
         return SimpleNamespace(**{name: doc, "score": score})
 
-    same(QRELS, {q: [found(d, x) for d, x in docs.items()] for q, docs in RUN.items()})
+    same(QRELS, {q: [make_hit(d, x) for d, x in docs.items()] for q, docs in RUN.items()})
 
 
 @pytest.mark.parametrize("kind", [set, frozenset, list, tuple, np.array, dict.fromkeys])
-def test_judgements_that_are_sets_or_lists_of_ids(kind):
+def test_qrels_of_sets_or_lists_of_ids(kind):
     if kind == dict.fromkeys:
         kind = lambda ids: dict.fromkeys(ids).keys()  # noqa: E731
     relevant = {q: [d for d, grade in docs.items() if grade > 0] for q, docs in QRELS.items()}
@@ -261,12 +264,12 @@ def test_judgements_that_are_sets_or_lists_of_ids(kind):
     assert facts(found) == facts(truth) and found.warnings == truth.warnings
 
 
-# Rankings without scores
+# Rankings without scores.
 
 
 @given(st.lists(st.lists(st.integers(0, 2), max_size=3), min_size=1, max_size=4), st.integers(0, 2))
 @settings(max_examples=80)
-def test_ranked_groups(groups, absent):
+def test_ranked_groups_against_the_oracle(groups, absent):
     grades = [grade for group in groups for grade in group]
     assume(any(grades))
     names = iter(range(len(grades)))
@@ -281,10 +284,10 @@ def test_ranked_groups(groups, absent):
         ]
         for view, value in truth.items():
             assert getattr(views, view)[0] == pytest.approx(value, abs=1e-12), (name, view)
-    assert "cut inside" not in "".join(result.warnings)  # a group is whole
+    assert "cut inside" not in "".join(result.warnings)  # groups are complete
 
 
-def test_what_a_group_may_be():
+def test_ranked_groups_accepts_ids_and_collections():
     run = dh.formats.ranked_groups(
         {7: ["b", ["d", "a"], {"f", "e"}, (3,), np.array([5, 4]), [], "c"]}
     )
@@ -304,7 +307,7 @@ def test_what_a_group_may_be():
 
 
 @pytest.mark.parametrize(
-    ("rankings", "words"),
+    ("rankings", "message"),
     [
         ([["a"]], "ranked groups .* list"),
         ({"q": "abc"}, "query 'q': .*groups.* str"),
@@ -314,17 +317,17 @@ def test_what_a_group_may_be():
         ({1: ["a"], "1": ["b"]}, "query '1' .*number .*text"),
     ],
 )
-def test_bad_ranked_groups(rankings, words):
-    with pytest.raises(dh.InputError, match=words):
+def test_bad_ranked_groups_raise(rankings, message):
+    with pytest.raises(dh.InputError, match=message):
         dh.formats.ranked_groups(rankings)
 
 
-# Flat arrays
+# Flat arrays.
 
 
 @given(data=st.data())
 @settings(max_examples=60)
-def test_flat_arrays_with_a_query_index(data):
+def test_flat_arrays_equal_lists_per_query(data):
     sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     total = sum(sizes)
     numbers = st.lists(st.integers(0, 3), min_size=total, max_size=total)
@@ -337,7 +340,7 @@ def test_flat_arrays_with_a_query_index(data):
     truth = dh.evaluate_arrays(*map(list, rows), MEASURES, query_ids=ids)
     flat = dh.evaluate_arrays(grades, scores, MEASURES, query=query)
     assert facts(flat) == facts(truth) and flat.query_ids == truth.query_ids
-    # Candidates of a query need not stand together; inside a query they keep their order.
+    # Candidates of a query may be interleaved with others; their order inside a query counts.
     mixed = np.argsort(data.draw(st.permutations(range(total))))
     order = np.empty(total, int)
     for q in ids:
@@ -346,7 +349,7 @@ def test_flat_arrays_with_a_query_index(data):
     assert facts(apart) == facts(truth)
 
 
-def test_flat_arrays_of_tensors_and_names():
+def test_flat_arrays_of_tensors_and_text_ids():
     torch = pytest.importorskip("torch")
     arrays = [0, 1, 1], [0.5, 0.5, 0.25]
     truth = facts(dh.evaluate_arrays([[0, 1], [1]], [[0.5, 0.5], [0.25]], "MRR", query_ids=[4, 2]))
@@ -359,7 +362,7 @@ def test_flat_arrays_of_tensors_and_names():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (([1, 0], [1.0, 2.0], [0]), r"scores \[2\], relevance \[2\], query \[1\]"),
         (([[1, 0]], [[1.0, 2.0]], [0, 0]), r"flat .*scores \[1, 2\]"),
@@ -370,21 +373,21 @@ def test_flat_arrays_of_tensors_and_names():
         ((["x"], [1.0], [0]), "relevance must be numbers"),
     ],
 )
-def test_bad_flat_arrays(arguments, words):
-    with pytest.raises(dh.InputError, match=words):
+def test_bad_flat_arrays_raise(arguments, message):
+    with pytest.raises(dh.InputError, match=message):
         dh.evaluate_arrays(*arguments[:2], "MRR", query=arguments[2])
 
 
-def test_a_query_index_names_the_queries():
+def test_query_and_query_ids_exclude_each_other():
     with pytest.raises(dh.InputError, match="query and query_ids"):
         dh.evaluate_arrays([1], [1.0], "MRR", query=[0], query_ids=["a"])
 
 
-# Ids of queries in their own type
+# Types of query ids.
 
 
 @pytest.mark.parametrize("make", ["dict", "numpy", "tuples", "frame"])
-def test_whole_numbers_come_back_as_such(make):
+def test_integer_query_ids_are_kept(make):
     qrels = {
         "dict": {7: {"a": 1}, 3: {"a": 1}},
         "numpy": {np.int64(7): {"a"}, np.int32(3): {"a"}},
@@ -405,12 +408,12 @@ def test_whole_numbers_come_back_as_such(make):
 
 
 @pytest.mark.parametrize("ids", [["a", 3], [2**70, 3], ["7", "3"], [1.5, 3]])
-def test_other_ids_come_back_as_text(ids):
+def test_other_query_ids_become_text(ids):
     qrels = {query: {"a"} for query in ids}
     assert dh.evaluate(qrels, {q: {"a": 1} for q in ids}, "MRR").query_ids == list(map(str, ids))
 
 
-def test_names_of_arrays_and_groups_come_back():
+def test_integer_query_ids_of_arrays_and_groups_are_kept():
     result = dh.evaluate_arrays([[1], [1]], [[1.0], [1.0]], "MRR", query_ids=np.array([5, 9]))
     assert result.query_ids == [5, 9]
     counter = dh.ties.TopCounter(1, 1)

@@ -1,4 +1,4 @@
-"""Real runs, judgements and logits; skipped where they are not beside the project."""
+"""Real runs, judgements and logits; skipped if the shared data folder is missing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 import deadheat as dh
 
 
-def test_trec_eval_10_prints_what_the_rule_id_desc_gives(shared):
-    """Every number of trec_eval's own golden file that deadheat has a measure for."""
+def test_id_desc_equals_the_golden_file_of_trec_eval_10(shared):
+    """Compare all numbers of trec_eval's golden file for which deadheat has a measure."""
     names = {
         "map": "MAP",
         "Rprec": "Rprec",
@@ -45,7 +45,7 @@ def test_trec_eval_10_prints_what_the_rule_id_desc_gives(shared):
                 continue
             measure = names[name]
             if query == "all":
-                if name != "num_rel_ret":  # trec_eval adds this one up
+                if name != "num_rel_ret":  # trec_eval sums this one over queries
                     assert result[measure].oblivious == pytest.approx(float(value), abs=6e-5), name
             else:
                 key = (query, repr(dh.measures.parse_measure(measure)))
@@ -54,8 +54,8 @@ def test_trec_eval_10_prints_what_the_rule_id_desc_gives(shared):
     assert compared > 150
 
 
-def test_comment_files_of_trec_eval_are_read(shared):
-    """Ids with # in them are ids, not comments."""
+def test_ids_may_contain_hash_signs(shared):
+    """The test files of trec_eval have ids with #, which does not start a comment."""
     folder = shared / "trec_eval"
     with pytest.warns(dh.DeadheatWarning):
         result = dh.evaluate(folder / "qrels.comment.test.gz", folder / "results.comment.test.gz")
@@ -65,7 +65,8 @@ def test_comment_files_of_trec_eval_are_read(shared):
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @pytest.mark.parametrize("tag", ["UPrrf38rrf3-r4", "ILPS_UvA_big_diverse", "BITEM_BERT4"])
-def test_published_rbp_of_trec_covid_is_graded_with_p_one_half_and_bpref_is_met(shared, tag):
+def test_published_rbp_and_bpref_of_trec_covid(shared, tag):
+    """The published RBP is graded, with p = 0.5."""
     folder = shared / "trec-covid"
     with (folder / "round4" / "leaderboard.csv").open(newline="") as board:
         published = next(row for row in csv.DictReader(board) if row["tag"] == tag)
@@ -86,9 +87,7 @@ def test_published_rbp_of_trec_covid_is_graded_with_p_one_half_and_bpref_is_met(
         ("round3", "round3-Emory_IRLab_rnd3_r1", 0.561, 0.643),
     ],
 )
-def test_official_submissions_to_trec_covid_could_have_scored_anything(
-    shared, qrels, run, worst, best
-):
+def test_range_of_trec_covid_runs_with_many_ties(shared, qrels, run, worst, best):
     folder = shared / "trec-covid"
     result = dh.evaluate(folder / f"{qrels}.qrels.gz", folder / f"{run}.run.gz", ["nDCG@10"])
     assert result["nDCG@10"].worst == pytest.approx(worst, abs=6e-4)
@@ -103,8 +102,8 @@ def test_official_submissions_to_trec_covid_could_have_scored_anything(
         ("bfloat16", "head_logit", 79.89, 0.0, 0.0),
     ],
 )
-def test_recorded_logits_of_a_cross_encoder(shared, dtype, column, expected, width, bias):
-    """A sigmoid in FP32 keeps the order of logits: the regimes hps and head, from logits."""
+def test_evaluation_of_recorded_cross_encoder_logits(shared, dtype, column, expected, width, bias):
+    """A sigmoid in FP32 keeps the order of logits, so logits give the values of hps and head."""
     frame = pl.read_parquet(shared / "recorded" / "cross-encoder-wikiqa.parquet")
     frame = frame.filter(model_dtype=dtype)
     run = frame.select("query_id", "doc_id", score=pl.col(column))
@@ -115,7 +114,7 @@ def test_recorded_logits_of_a_cross_encoder(shared, dtype, column, expected, wid
     assert 100 * ndcg.bias == pytest.approx(bias, abs=0.006)
 
 
-ASKUBUNTU = {  # Lei et al. 2016, in percent, and the least and most that tie orders give
+ASKUBUNTU = {  # published by Lei et al. 2016, worst and best, in percent
     "dev": {"MAP": (52.0, 52.01, 52.09), "MRR": (66.0, 65.83, 66.02), "P@1": (51.9, 51.85, 51.85),
             "P@5": (42.1, 42.12, 42.22)},
     "test": {"MAP": (56.0, 55.89, 56.01), "MRR": (68.0, 67.94, 68.03), "P@1": (53.8, 53.76, 53.76),
@@ -124,18 +123,18 @@ ASKUBUNTU = {  # Lei et al. 2016, in percent, and the least and most that tie or
 
 
 @pytest.mark.parametrize("part", ASKUBUNTU)
-def test_the_published_bm25_row_of_askubuntu_is_met_in_input_order(shared, part):
+def test_input_order_equals_published_bm25_values_of_askubuntu(shared, part):
     folder = shared / "askubuntu"
     files = folder / f"{part}.qrels", folder / f"{part}-bm25.run.gz"
     known = ASKUBUNTU[part]
-    given = dh.evaluate(*files, list(known))
+    original = dh.evaluate(*files, list(known))
     cast = dh.evaluate(*files, list(known), score_dtype="bf16")
-    assert len(given.query_ids) == {"dev": 189, "test": 186}[part]
+    assert len(original.query_ids) == {"dev": 189, "test": 186}[part]
     for measure, (published, worst, best) in known.items():
-        summary = given[measure]
+        summary = original[measure]
         assert round(100 * summary.oblivious, 1) == published
         bounds = [100 * summary.worst, 100 * summary.best]
         assert bounds == pytest.approx([worst, best], abs=0.006)
-        # A cast to BF16 adds ties: the published value stays inside a wider range.
+        # A cast to BF16 adds ties, so the range contains that of the original scores.
         assert cast[measure].worst <= summary.worst <= summary.best <= cast[measure].best
-    assert cast["MAP"].range > 10 * given["MAP"].range
+    assert cast["MAP"].range > 10 * original["MAP"].range

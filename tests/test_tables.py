@@ -1,4 +1,4 @@
-"""Tables: every kind of column in every style, by one renderer that knows no client."""
+"""Tables: all kinds of columns in all styles."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from deadheat.tables.cells import WRITERS, cell
         ("flag", [True], "yes", "yes"),
     ],
 )
-def test_how_a_cell_is_written(kind, values, fraction, percent):
+def test_cell_text_of_each_kind(kind, values, fraction, percent):
     assert str(cell(kind, values, percent=False)) == fraction
     assert str(cell(kind, values, percent=True)) == percent
 
@@ -68,7 +68,7 @@ def test_every_kind_has_a_writer():
 @pytest.mark.parametrize(
     ("std", "digits"), [(None, 2), (0.0, 2), (0.0004, 2), (0.0011, 1), (0.011, 0), (0.3, 0)]
 )
-def test_standing_digits_of_a_percentage(std, digits):
+def test_standing_digits_of_percentages(std, digits):
     assert standing_digits(std, percent=True) == digits
 
 
@@ -83,9 +83,9 @@ def table(**options) -> Table:
     return Table(frame, columns, "Title", ["a note"], grouped=1, **options)
 
 
-def test_one_table_in_every_style():
-    written = {style: render([table()], style) for style in STYLES}
-    assert written["markdown"].splitlines() == [
+def test_table_in_all_styles():
+    rendered = {style: render([table()], style) for style in STYLES}
+    assert rendered["markdown"].splitlines() == [
         "| who | hps E[M] |",
         "| --- | ---: |",
         "| x.run | **0.5000** |",
@@ -94,22 +94,22 @@ def test_one_table_in_every_style():
         "",
         "a note",
     ]
-    assert written["latex"].splitlines()[3:7] == [
+    assert rendered["latex"].splitlines()[3:7] == [
         r" & hps \\",
         r"who & E[M] \\",
         r"\midrule",
         r"x.run & \textbf{0.5000} \\",
     ]
-    assert written["latex"].endswith("% a note")
-    assert written["csv"].splitlines()[0] == "who,m,sure"
-    assert json.loads(written["json"])[2] == {"who": "b|y", "m": None, "sure": False}
-    assert "<b>0.5000</b></td>" in written["html"] and "></caption>" in written["html"]
-    lines = written["table"].splitlines()
+    assert rendered["latex"].endswith("% a note")
+    assert rendered["csv"].splitlines()[0] == "who,m,sure"
+    assert json.loads(rendered["json"])[2] == {"who": "b|y", "m": None, "sure": False}
+    assert "<b>0.5000</b></td>" in rendered["html"] and "></caption>" in rendered["html"]
+    lines = rendered["table"].splitlines()
     assert lines[0] == "Title" and lines[-1] == "a note"
-    assert sum("x.run" in line for line in lines) == 1  # rows of a group stand together
+    assert sum("x.run" in line for line in lines) == 1  # the name of a group is shown once
 
 
-def test_a_document_of_sentences_and_tables():
+def test_headings_sentences_and_tables_in_one_document():
     parts = [Heading("Ties of x"), "A sentence with [brackets].", table()]
     markdown = render(parts, "markdown")
     assert markdown.startswith("# Ties of x\n\nA sentence with [brackets].\n\n## Title\n\n| who")
@@ -119,23 +119,23 @@ def test_a_document_of_sentences_and_tables():
     assert render(parts, "csv").startswith("who,m,sure")
 
 
-def test_a_narrow_terminal_gets_the_narrow_form():
+def test_narrow_terminal_uses_the_narrow_table():
     frame = pl.DataFrame({"short": [1]})
     narrow = Table(frame, (Column("short", "count"),))
     assert "E[M]" in render([table(narrow=narrow)], "table", width=60)
     assert "E[M]" not in render([table(narrow=narrow)], "table", width=12)
 
 
-def test_an_unknown_style_is_refused():
-    with pytest.raises(InputError, match="unknown table style 'papyrus': use one of table"):
+def test_unknown_style_raises():
+    with pytest.raises(InputError, match=r"style 'papyrus'.* table, "):
         render([table()], "papyrus")
 
 
-def test_numbers_are_written_in_one_place():
+def test_number_has_four_decimals():
     assert number(0.5) == "0.5000"
 
 
-AWKWARD = [
+SPECIAL_CHARS = [
     "[k1=0.9] a|b",
     "*star",
     "50% & more_of $x$",
@@ -150,7 +150,7 @@ def latex_document(text: str) -> str:
     return "\n".join([*lines, text, r"\end{document}"])
 
 
-def test_latex_repeats_no_name_and_parts_its_groups():
+def test_latex_groups_have_one_name_and_a_rule_between():
     lines = render([table()], "latex").splitlines()
     assert lines[0] == r"% \usepackage{booktabs}"
     assert [line.split(" & ")[0] for line in lines[6:10]] == [
@@ -161,30 +161,32 @@ def test_latex_repeats_no_name_and_parts_its_groups():
     ]
 
 
-def test_latex_writes_digits_that_are_not_significant_in_grey():
+def test_latex_digits_that_are_not_significant_are_grey():
     frame = pl.DataFrame({"m": [0.74123], "std": [0.0113]})
     text = render([Table(frame, [Column(("m", "std"), "significant")])], "latex", percent=True)
     assert r"74.\textcolor{gray}{12} \\" in text and "x}" not in text.replace("gray}", "")
     assert text.startswith(r"% \usepackage{booktabs,xcolor}")
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX here")
-def test_latex_compiles_as_it_is(tmp_path):
-    frame = pl.DataFrame({"who": AWKWARD, "m": [0.5, -0.5, None, 0.1, 0.2], "std": [0.01] * 5})
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_compiles_with_pdflatex(tmp_path):
+    frame = pl.DataFrame(
+        {"who": SPECIAL_CHARS, "m": [0.5, -0.5, None, 0.1, 0.2], "std": [0.01] * 5}
+    )
     columns = (
         Column("who", "name"),
         Column("m", "signed"),
         Column(("m", "std"), "significant", over="%"),
     )
-    awkward = Table(frame, columns, "a % title", ["100 % \\ of it"], grouped=1)
-    document = latex_document(render([Heading("x_y %"), awkward, table()], "latex"))
+    table_ = Table(frame, columns, "a % title", ["100 % \\ of it"], grouped=1)
+    document = latex_document(render([Heading("x_y %"), table_, table()], "latex"))
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
-    done = subprocess.run(
+    result = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
         cwd=tmp_path,
         capture_output=True,
         check=False,
     )
-    log = done.stdout.decode(errors="replace")
-    assert done.returncode == 0, log[-2000:]
+    log = result.stdout.decode(errors="replace")
+    assert result.returncode == 0, log[-2000:]
     assert "Missing character" not in log

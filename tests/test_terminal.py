@@ -1,4 +1,4 @@
-"""Tables in a real terminal: none wider than it is, and no row without its name."""
+"""Tables in a terminal: they fit its width, and all rows keep their labels."""
 
 from __future__ import annotations
 
@@ -30,40 +30,40 @@ for line in sys.argv[1:]:
 """
 
 
-def in_terminal(columns: int, folder: Path, *commands: str, env: dict[str, str] | None = None):
-    """What commands print to a pseudo-terminal, one after the other, with colour removed."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 100, columns, 0, 0))
+def run_in_terminal(columns: int, folder: Path, *commands: str, env: dict[str, str] | None = None):
+    """Return what commands print to a pseudo-terminal, one after the other."""
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 100, columns, 0, 0))
     plain = {name: v for name, v in os.environ.items() if name not in ("COLUMNS", "LINES")}
     process = subprocess.Popen(
         [sys.executable, "-c", MANY, *commands],
-        **dict.fromkeys(("stdin", "stdout", "stderr"), theirs),
+        **dict.fromkeys(("stdin", "stdout", "stderr"), child),
         cwd=folder,
         env={**plain, "TERM": "xterm-256color", **(env or {})},
     )
-    os.close(theirs)
-    said = b""
+    os.close(child)
+    output = b""
     while True:
         try:
-            part = os.read(ours, 65536)
-        except OSError:  # Linux ends a terminal that nobody holds any more so
+            part = os.read(parent, 65536)
+        except OSError:  # Linux raises when the other end of the terminal is closed
             break
         if not part:
             break
-        said += part
-    os.close(ours)
-    assert process.wait() == 0, said.decode()
-    return said.decode().replace("\r\n", "\n")
+        output += part
+    os.close(parent)
+    assert process.wait() == 0, output.decode()
+    return output.decode().replace("\r\n", "\n")
 
 
-def without_colour(text: str) -> str:
-    """Remove colours, and the movements of the cursor that erase a progress bar."""
+def remove_colour(text: str) -> str:
+    """Remove escape sequences of colours and of progress bars."""
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Real runs under long names."""
+    """Write recorded runs under long file names."""
     folder = tmp_path_factory.mktemp("terminal")
     write_files(recordings()["softmax"], folder)
     for regime in ("native", "head", "fp32"):
@@ -72,8 +72,8 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-def tables_of(text: str) -> list[list[list[str]]]:
-    """The cells of every table, sections apart, headings first."""
+def parse_tables(text: str) -> list[list[list[str]]]:
+    """Return the cells of each table by section; the headings are the first section."""
     tables: list[list[list[str]]] = []
     for line in text.splitlines():
         if line.startswith("┏"):
@@ -86,10 +86,10 @@ def tables_of(text: str) -> list[list[list[str]]]:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_no_label_is_empty_and_no_line_is_cut(folder, columns):
+def test_tables_fit_the_terminal_and_keep_all_labels(folder, columns):
     runs = " ".join(sorted(path.name for path in folder.glob("qwen*.run")))
-    text = without_colour(
-        in_terminal(
+    text = remove_colour(
+        run_in_terminal(
             columns,
             folder,
             f"eval softmax-qrels.txt {runs}",
@@ -98,10 +98,10 @@ def test_no_label_is_empty_and_no_line_is_cut(folder, columns):
             f"diagnose softmax-qrels.txt {runs.split()[-1]} -m nDCG@10 --details",
         )
     )
-    said = [line for line in text.splitlines() if not line.startswith("warning: ")]
-    assert max(map(cell_len, said)) <= columns
+    lines = [line for line in text.splitlines() if not line.startswith("warning: ")]
+    assert max(map(cell_len, lines)) <= columns
     labels = {"run", "measure", "query", "system", "A", "B", "verdict", "size", "format"}
-    tables = tables_of(text)
+    tables = parse_tables(text)
     assert len(tables) >= 6
     for headings, *sections in tables:
         names = [i for i, name in enumerate(headings[-1]) if name in labels]
@@ -110,9 +110,9 @@ def test_no_label_is_empty_and_no_line_is_cut(folder, columns):
             for i in names:
                 assert section[0][i] not in ("", "…"), section
     pairs = next(table for table in tables if "verdict" in table[0][-1])
-    place = pairs[0][-1].index("verdict")
+    column = pairs[0][-1].index("verdict")
     for row in (row for section in pairs[1:] for row in section):
-        assert row[place] in (
+        assert row[column] in (
             "not significant",
             "undecided: ties",
             "decision error",
@@ -131,10 +131,10 @@ def test_no_label_is_empty_and_no_line_is_cut(folder, columns):
 
 def test_wide_shows_every_column(folder):
     runs = " ".join(sorted(path.name for path in folder.glob("qwen*.run")))
-    text = without_colour(in_terminal(80, folder, f"eval softmax-qrels.txt {runs} --wide"))
-    [(headings, *_)] = tables_of(text)
-    wanted = "run measure expected ± tie std worst best range oblivious bias"
-    assert " ".join(headings[-1]) == wanted
+    text = remove_colour(run_in_terminal(80, folder, f"eval softmax-qrels.txt {runs} --wide"))
+    [(headings, *_)] = parse_tables(text)
+    expected = "run measure expected ± tie std worst best range oblivious bias"
+    assert " ".join(headings[-1]) == expected
     assert "hidden" not in text
 
 
@@ -169,20 +169,20 @@ def headings_at(width: int, names: list[str]) -> list[str]:
     return [column.heading for column in form.columns]
 
 
-def test_columns_give_way_in_their_order():
+def test_columns_are_dropped_in_order_of_priority():
     names = ["bm25", "bf16-native"]
     every = ["run", "kind", "verdict", "expected", "± tie std", "worst", "best"]
     assert headings_at(200, names) == every
-    # A name that all rows share goes above, headings break between words.
+    # A column with one value for all rows moves to the title; headings wrap.
     without_kind = ["run", "verdict", "expected", "± tie\nstd", "worst", "best"]
     assert headings_at(75, names) == without_kind
     assert headings_at(60, names) == ["run", "verdict", "expected", "worst", "best"]
     assert headings_at(57, names) == ["run", "verdict", "expected", "worst–best"]
-    # Names, verdict and the first value stay to the last.
+    # Names, the verdict and the first value are never dropped.
     assert headings_at(20, names) == ["run", "verdict", "expected"]
 
 
-def test_what_is_hidden_is_said_and_what_is_shared_stands_above():
+def test_hidden_columns_are_listed_and_a_shared_value_moves_to_the_title():
     text = render([table(["bm25", "bf16-native"], title="2 runs")], "table", width=60)
     assert text.startswith("2 runs · kind one kind\n")
     assert text.endswith("\nhidden columns: ± tie std (--wide shows all)")
@@ -190,27 +190,27 @@ def test_what_is_hidden_is_said_and_what_is_shared_stands_above():
 
 
 @pytest.mark.parametrize("width", range(35, 120, 7))
-def test_long_names_lose_what_they_share(width):
+def test_long_names_lose_their_common_parts(width):
     names = [f"a-very-long-name-of-a-retrieval-system-{i}-with-an-end" for i in range(3)]
     text = render([table(names)], "table", width=width)
     assert max(map(cell_len, text.splitlines())) <= width
-    [(_, rows)] = tables_of(text)
+    [(_, rows)] = parse_tables(text)
     shown = [row[0] for row in rows if row[0]]
     assert shown == (names if "-retrieval-" in text else [f"…-{i}-…" for i in range(3)])
 
 
-def test_the_middle_of_a_name_is_left_out():
+def test_shorten_name_omits_the_middle():
     assert shorten_name("abcdefghij", 10) == "abcdefghij"
     assert shorten_name("abcdefghij", 7) == "abc…hij"
     assert shorten_name("abcdefghij", 6) == "abc…ij"
     assert cell_len(shorten_name("漢字漢字漢字漢字", 7)) <= 7
 
 
-def test_digits_that_mean_nothing_are_grey_or_x():
+def test_digits_that_are_not_significant_are_grey_or_x():
     frame = pl.DataFrame({"m": [0.66853], "std": [0.0113]})
-    firm = Table(frame, (Column(("m", "std"), "significant"),))
-    assert "66.x" in render([firm], "table", percent=True)
-    assert "66.85" not in render([firm], "table", percent=True)
+    significant = Table(frame, (Column(("m", "std"), "significant"),))
+    assert "66.x" in render([significant], "table", percent=True)
+    assert "66.85" not in render([significant], "table", percent=True)
     terminal = Console(file=io.StringIO(), force_terminal=True, color_system="256", width=80)
-    terminal.print(rich_parts([firm], percent=True))
+    terminal.print(rich_parts([significant], percent=True))
     assert "66.\x1b[2m85" in terminal.file.getvalue()

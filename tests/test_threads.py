@@ -1,4 +1,4 @@
-"""Threads that share work, and products that take one thread each."""
+"""Worker threads, and matrix products limited to one BLAS thread each."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from deadheat.scoring.products import _blas, single_thread_blas
 
 @settings(max_examples=50)
 @given(items=st.lists(st.integers(), max_size=30), threads=st.integers(1, 5))
-def test_every_item_is_taken_once(items, threads):
-    taken = []
-    found = share_work(lambda item: taken.append(item) or -item, iter(items), threads)
+def test_share_work_processes_each_item_once(items, threads):
+    processed = []
+    found = share_work(lambda item: processed.append(item) or -item, iter(items), threads)
     assert list(found) == [-item for item in items]
-    assert sorted(taken) == sorted(items)
+    assert sorted(processed) == sorted(items)
 
 
-def test_threads_work_at_the_same_time():
-    meeting = threading.Barrier(3, timeout=20)
-    met = share_work(lambda _: meeting.wait(), range(3), 3)
-    assert sorted(met) == [0, 1, 2]
+def test_share_work_runs_threads_concurrently():
+    barrier = threading.Barrier(3, timeout=20)
+    found = share_work(lambda _: barrier.wait(), range(3), 3)
+    assert sorted(found) == [0, 1, 2]
 
 
-def test_each_thread_begins_once():
-    begun = []
-    list(share_work(abs, range(9), 3, lambda: begun.append(threading.get_ident())))
-    assert len(begun) == len(set(begun)) <= 3
+def test_share_work_initialises_each_thread_once():
+    started = []
+    list(share_work(abs, range(9), 3, lambda: started.append(threading.get_ident())))
+    assert len(started) == len(set(started)) <= 3
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("slow", [5, 6, 7])
-def test_the_first_failure_is_raised(threads, slow):
-    """Items 5 and up fail; whichever thread is slow, 5 is told, and no more are taken."""
-    taken = []
+def test_share_work_raises_the_error_of_the_first_item(threads, slow):
+    """Items from 5 on fail. The error of item 5 is raised, whichever thread is slow."""
+    processed = []
 
     def work(item):
-        taken.append(item)
+        processed.append(item)
         if item == slow:
             time.sleep(0.05)
         if item >= 5:
@@ -56,11 +56,11 @@ def test_the_first_failure_is_raised(threads, slow):
 
     with pytest.raises(ValueError, match="item 5"):
         list(share_work(work, range(1_000), threads))
-    assert len(taken) <= 5 + 2 * threads
+    assert len(processed) <= 5 + 2 * threads
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_items_that_cannot_be_read(threads):
+def test_share_work_raises_errors_of_the_iterator(threads):
     def items():
         yield from range(4)
         raise OSError("gone")
@@ -71,34 +71,34 @@ def test_items_that_cannot_be_read(threads):
 
 @pytest.fixture
 def interruptible():
-    """A shell lets what it starts in the background ignore the signal of Ctrl-C."""
+    """Handle Ctrl-C, because a shell lets processes in the background ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_ends_all_threads():
-    """Ctrl-C comes to the thread that waits; the others take no further item."""
-    taken = []
+def test_keyboard_interrupt_stops_all_threads():
+    """Ctrl-C interrupts the waiting main thread; the others process no further item."""
+    processed = []
 
     def work(item):
-        taken.append(item)
+        processed.append(item)
         if item == 3:
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
         list(share_work(work, range(10_000), 2))
-    assert len(taken) < 100
+    assert len(processed) < 100
 
 
 def blas_threads():
-    """Threads of the libraries that were there when the first product was; NumPy's was."""
+    """Return the number of threads of each BLAS library that was loaded at the first product."""
     return [pool["num_threads"] for pool in _blas().info()]
 
 
-def test_products_of_arrays_take_one_thread():
+def test_single_thread_blas_limits_numpy_to_one_thread():
     array = np.ones((2, 2), np.float32)
     with threadpoolctl.threadpool_limits(3, "blas"):
         before = blas_threads()
@@ -111,8 +111,8 @@ def test_products_of_arrays_take_one_thread():
         assert blas_threads() == before
 
 
-def test_callers_take_turns():
-    """Each leaves the settings as they were, whatever the others do; so a second one waits."""
+def test_single_thread_blas_excludes_other_callers():
+    """A second caller waits, so that each restores the original settings."""
     operand, before, order = np.ones((2, 2), np.float32), blas_threads(), []
 
     def second():
@@ -131,19 +131,19 @@ def test_callers_take_turns():
     assert blas_threads() == before
 
 
-def test_products_of_tensors_take_one_thread_in_every_thread():
+def test_single_thread_blas_limits_torch_in_each_worker_thread():
     torch = pytest.importorskip("torch")
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
         with single_thread_blas(torch.ones(2, 2)) as (threads, begin):
             assert threads == 3
-            assert torch.get_num_threads() == 3, "only that of the threads that multiply"
+            assert torch.get_num_threads() == 3, "the limit is only for worker threads"
             own = share_work(lambda _: torch.get_num_threads(), range(2), 2, begin)
             assert list(own) == [1, 1]
         assert torch.get_num_threads() == 3
         with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(torch.get_num_threads).result() == 3, "in new threads, too"
+            assert pool.submit(torch.get_num_threads).result() == 3, "new threads, too"
         with single_thread_blas(torch.ones(2, 2, device="meta")) as (elsewhere, _):
             assert elsewhere == 1
     finally:
@@ -151,18 +151,18 @@ def test_products_of_tensors_take_one_thread_in_every_thread():
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
-def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
-    """Random embeddings of many documents each, in many blocks: ties hang on the last bit."""
+def test_result_does_not_depend_on_the_number_of_threads(monkeypatch, as_tensor):
+    """Many blocks share embeddings, so a difference in the last bit would break ties."""
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(97, 40)).astype(np.float32)[rng.integers(0, 97, 5_003)]
-    asked = rng.normal(size=(6, 40)).astype(np.float32)
+    queries = rng.normal(size=(6, 40)).astype(np.float32)
     qrels = {f"q{q}": {f"d{d}": 1 for d in rng.choice(5_003, 5)} for q in range(6)}
     ids = [f"d{d}" for d in range(5_003)]
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_chunks, limit, 64)
     if as_tensor:
         torch = pytest.importorskip("torch")
-        asked, vectors = torch.from_numpy(asked), torch.from_numpy(vectors)
+        queries, vectors = torch.from_numpy(queries), torch.from_numpy(vectors)
         before = torch.get_num_threads()
     found = set()
     for threads in (1, 2, 5):
@@ -171,7 +171,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
         with threadpoolctl.threadpool_limits(threads, "blas"):
             result = dh.evaluate_corpus(
                 qrels,
-                (list(qrels), asked),
+                (list(qrels), queries),
                 [(ids[a : a + 700], vectors[a : a + 700]) for a in range(0, 5_003, 700)],
                 ["MRR", "MAP", "nDCG@10"],
                 exact_ties=True,
@@ -183,14 +183,14 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
     assert len(found) == 1
 
 
-def evaluated(chunks, vectors, relevant=7):
+def evaluate(chunks, vectors, relevant=7):
     qrels = {"q": {f"d{relevant}": 1}}
     return dh.evaluate_corpus(qrels, (["q"], vectors[:1]), chunks, ["MRR", "MAP"])
 
 
 @pytest.fixture
-def many(monkeypatch):
-    """Documents of many blocks, four of which are multiplied at a time."""
+def vectors(monkeypatch):
+    """Embeddings of many blocks, of which four threads multiply one each."""
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_chunks, limit, 16)
     with threadpoolctl.threadpool_limits(4, "blas"):
@@ -198,59 +198,59 @@ def many(monkeypatch):
 
 
 @pytest.mark.parametrize("step", [1, 16, 100, 1_000])
-def test_chunks_may_be_made_in_one_place(many, step):
-    """As from a file that is read into an array again and again."""
-    place = np.empty((step, 8), np.float32)
+def test_chunks_may_reuse_a_buffer(vectors, step):
+    """For example, if parts of a file are read into the same array."""
+    buffer = np.empty((step, 8), np.float32)
 
     def chunks():
-        for first in range(0, len(many), step):
-            rows = many[first : first + step]
-            place[: len(rows)] = rows
-            yield [f"d{first + i}" for i in range(len(rows))], place[: len(rows)]
-            place[:] = np.nan
+        for first in range(0, len(vectors), step):
+            rows = vectors[first : first + step]
+            buffer[: len(rows)] = rows
+            yield [f"d{first + i}" for i in range(len(rows))], buffer[: len(rows)]
+            buffer[:] = np.nan
 
-    expected = evaluated([([f"d{d}" for d in range(len(many))], many)], many)
+    expected = evaluate([([f"d{d}" for d in range(len(vectors))], vectors)], vectors)
     for _ in range(3):
-        assert evaluated(chunks, many).to_json() == expected.to_json()
+        assert evaluate(chunks, vectors).to_json() == expected.to_json()
 
 
-def test_chunks_are_made_by_the_caller(many):
-    """What belongs to a thread stays with it, and chunks may evaluate others."""
+def test_chunks_are_created_in_the_thread_of_the_caller(vectors):
+    """Chunks may use thread-local state, and may evaluate other corpora."""
     threads = set()
 
     def chunks():
-        for first in range(0, len(many), 500):
+        for first in range(0, len(vectors), 500):
             threads.add(threading.current_thread())
-            own = [f"d{first + i}" for i in range(500)], many[first : first + 500]
-            assert evaluated([own], many, relevant=first)["MRR"].best > 0
+            own = [f"d{first + i}" for i in range(500)], vectors[first : first + 500]
+            assert evaluate([own], vectors, relevant=first)["MRR"].best > 0
             yield own
 
-    found = evaluated(chunks, many)
+    found = evaluate(chunks, vectors)
     assert threads == {threading.current_thread()}
     assert found["MRR"].best > 0
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_does_not_wait_for_a_slow_chunk(many):
+def test_interrupt_does_not_wait_for_a_slow_chunk(vectors):
     def chunks():
-        for first in range(0, len(many), 500):
-            yield [f"d{first + i}" for i in range(500)], many[first : first + 500]
-            if passes:
+        for first in range(0, len(vectors), 500):
+            yield [f"d{first + i}" for i in range(500)], vectors[first : first + 500]
+            if interrupt:
                 signal.raise_signal(signal.SIGINT)
                 time.sleep(30)
-        passes.append(1)
+        interrupt.append(True)  # from the second pass on
 
-    passes = []
+    interrupt = []
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        evaluated(chunks, many)
-    assert passes and time.monotonic() - start < 15
+        evaluate(chunks, vectors)
+    assert interrupt and time.monotonic() - start < 15
 
 
 @pytest.mark.parametrize("mode", ["plain", "no_grad", "inference_mode"])
 @pytest.mark.parametrize("inside", [False, True])
-def test_tensors_of_models_are_multiplied_as_they_are(monkeypatch, mode, inside):
-    """With a gradient or without, in whatever mode the caller or the chunks are."""
+def test_tensors_with_gradients_and_in_inference_mode(monkeypatch, mode, inside):
+    """The mode of the caller or of the chunks does not change the result."""
     torch = pytest.importorskip("torch")
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_chunks, limit, 16)
@@ -266,35 +266,35 @@ def test_tensors_of_models_are_multiplied_as_they_are(monkeypatch, mode, inside)
                 yield [f"d{first + i}" for i in range(len(rows))], rows
 
     with torch.enable_grad() if inside else context():
-        found = evaluated(chunks, layer(vectors[:1]))
+        found = evaluate(chunks, layer(vectors[:1]))
     with torch.no_grad():
-        expected = evaluated([([f"d{d}" for d in range(100)], layer(vectors))], layer(vectors[:1]))
+        expected = evaluate([([f"d{d}" for d in range(100)], layer(vectors))], layer(vectors[:1]))
     assert found["MRR"] == expected["MRR"]
 
 
-def test_new_threads_have_as_many_threads_as_before():
-    """While a corpus of tensors is counted in a thread, and in another one after it."""
+def test_torch_threads_of_new_threads_do_not_change():
+    """Evaluations of tensors in several threads do not change the default of torch."""
     torch = pytest.importorskip("torch")
-    with ThreadPoolExecutor(1) as pool:  # the number of this thread may be another one
+    with ThreadPoolExecutor(1) as pool:  # a new thread, because this one may have another setting
         before = pool.submit(torch.get_num_threads).result()
     vectors = torch.randn(9_000, 8)
     chunks = [([f"d{d}" for d in range(9_000)], vectors)]
     with ThreadPoolExecutor(2) as pool:
-        for future in [pool.submit(evaluated, chunks, vectors) for _ in range(4)]:
+        for future in [pool.submit(evaluate, chunks, vectors) for _ in range(4)]:
             future.result()
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(torch.get_num_threads).result() == before
 
 
-def test_threads_share_the_blocks_of_small_shards(monkeypatch):
-    """Two shards of a block each are multiplied at the same time."""
+def test_blocks_of_different_shards_are_multiplied_concurrently(monkeypatch):
+    """Two shards have one block each; both are multiplied at the same time."""
     vectors = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
-    meeting, multiply, judged = threading.Barrier(2, timeout=20), Products.multiply, []
+    barrier, multiply, products = threading.Barrier(2, timeout=20), Products.multiply, []
 
-    def together(self, documents):
-        if judged:
-            meeting.wait()
-        judged.append(1)  # the first product is that of the judged document
+    def wait_and_multiply(self, documents):
+        if products:
+            barrier.wait()
+        products.append(1)  # the first product is that of the judged document
         return multiply(self, documents)
 
     @dataclass
@@ -304,7 +304,7 @@ def test_threads_share_the_blocks_of_small_shards(monkeypatch):
         def __call__(self):
             yield [f"d{self.number}"], vectors[self.number : self.number + 1]
 
-    monkeypatch.setattr(Products, "multiply", together)
+    monkeypatch.setattr(Products, "multiply", wait_and_multiply)
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_chunks, limit, 1)
     with threadpoolctl.threadpool_limits(2, "blas"):
@@ -312,10 +312,10 @@ def test_threads_share_the_blocks_of_small_shards(monkeypatch):
             {"q": {"d0": 1}}, (["q"], vectors[:1]), [Shard(0), Shard(1)], ["MRR"]
         )
     assert found["MRR"].expected == 1
-    assert len(judged) == 3
+    assert len(products) == 3
 
 
-def test_of_several_broken_documents_the_first_is_named(monkeypatch):
+def test_error_names_the_first_of_several_bad_documents(monkeypatch):
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(4_000, 8)).astype(np.float32)
     vectors[1_000:, 3] = np.nan

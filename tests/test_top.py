@@ -1,4 +1,4 @@
-"""The one-pass counter: what it keeps of a list gives the views of the whole list."""
+"""TopCounter: it keeps the first k documents, and gives the views of whole lists."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ TYPES = {
 }
 
 
-def tensor(scores):
+def to_tensor(scores):
     torch = pytest.importorskip("torch")
     if scores.dtype == ml_dtypes.bfloat16:
         return torch.from_numpy(scores.astype(np.float32)).bfloat16()
     return torch.from_numpy(scores)
 
 
-def names(scores):
+def make_ids(scores):
     return {
         "query_ids": [f"q{q}" for q in range(scores.shape[0])],
         "document_ids": [f"d{d}" for d in range(scores.shape[1])],
     }
 
 
-def judgements(grades, *, absent=0):
-    """Judgements with grades below 0 left out, and documents that no list holds."""
+def make_qrels(grades, *, absent=0):
+    """Return judgements without grades below 0, and with documents that are in no list."""
     qrels = {}
     for q, row in enumerate(grades):
         qrels[f"q{q}"] = {f"d{d}": int(g) for d, g in enumerate(row) if g >= 0}
@@ -51,7 +51,7 @@ def judgements(grades, *, absent=0):
     return qrels
 
 
-def whole(scores, qrels, measures):
+def evaluate_whole(scores, qrels, measures):
     run = {
         f"q{q}": {f"d{d}": s for d, s in enumerate(np.asarray(row, np.float64).tolist())}
         for q, row in enumerate(scores)
@@ -63,18 +63,18 @@ def assert_same_views(found, expected):
     assert found.query_ids == expected.query_ids
     for measure, views in expected.views.items():
         for view in VIEWS:
-            ours, theirs = getattr(found.views[measure], view), getattr(views, view)
-            if theirs is not None:
-                # A list whose only ties are past the cutoff has none here: another last bit.
+            actual, desired = getattr(found.views[measure], view), getattr(views, view)
+            if desired is not None:
+                # Ties past the cutoff are not stored here, which can change the last bit.
                 message = f"{measure} {view}"
-                np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-15, err_msg=message)
+                np.testing.assert_allclose(actual, desired, rtol=1e-13, atol=1e-15, err_msg=message)
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
 @settings(max_examples=30)
 @given(data=st.data())
-def test_the_top_gives_the_views_of_the_whole(data, as_tensor):
-    """For any chunking, any order and any merging of pieces, with judgements before or after."""
+def test_top_counter_gives_the_views_of_whole_lists(data, as_tensor):
+    """For any pieces, in any order and in several counters, with judgements given early or late."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     queries, length, levels = data.draw(st.sampled_from([(1, 1, 1), (2, 9, 3), (3, 60, 6)]))
     name = data.draw(st.sampled_from(sorted(TYPES)))
@@ -84,7 +84,7 @@ def test_the_top_gives_the_views_of_the_whole(data, as_tensor):
     k = data.draw(st.integers(1, length + 2))
     cutoffs = sorted({1, (k + 1) // 2, k})
     measures = [m @ cutoff for m in MEASURES if not m.whole_list for cutoff in cutoffs]
-    qrels = judgements(grades, absent=data.draw(st.integers(0, 2)))
+    qrels = make_qrels(grades, absent=data.draw(st.integers(0, 2)))
     early = np.nonzero(grades >= 0) if data.draw(st.booleans()) else None
     counters = [dh.ties.TopCounter(queries, k, early) for _ in range(data.draw(st.integers(1, 3)))]
     cuts = sorted(data.draw(st.lists(st.integers(0, length), max_size=5)))
@@ -93,10 +93,10 @@ def test_the_top_gives_the_views_of_the_whole(data, as_tensor):
         columns = data.draw(st.permutations(range(start, stop)))
         piece = scores[:, np.array(columns, int)]
         counter = counters[i % len(counters)]
-        counter.update(tensor(piece) if as_tensor else piece, positions=columns)
+        counter.update(to_tensor(piece) if as_tensor else piece, positions=columns)
     counter = reduce(add, counters)
-    found = quiet(dh.evaluation.evaluate_top)(qrels, counter, measures, **names(scores))
-    assert_same_views(found, whole(scores, qrels, measures))
+    found = quiet(dh.evaluation.evaluate_top)(qrels, counter, measures, **make_ids(scores))
+    assert_same_views(found, evaluate_whole(scores, qrels, measures))
 
     positions, top = counter.top()
     order = np.argsort(-scores.astype(np.float64), kind="stable", axis=1)[:, :k]
@@ -107,8 +107,8 @@ def test_the_top_gives_the_views_of_the_whole(data, as_tensor):
         np.testing.assert_array_equal(counter.cut()[1], at.sum(1))
 
 
-def test_lists_of_binary_embeddings_cut_at_ten_understate_their_ties():
-    """The counter keeps as many documents, and knows the truth."""
+def test_top_counter_knows_ties_that_lists_cut_at_ten_lose():
+    """The counter keeps as many documents as the lists, and gives the true values."""
     rng = np.random.default_rng(0)
     documents = rng.random((3_000, 48)) < 0.5
     relevant = rng.permutation(3_000)[:80].reshape(40, 2)
@@ -118,8 +118,8 @@ def test_lists_of_binary_embeddings_cut_at_ten_understate_their_ties():
     counter = dh.ties.TopCounter(40, 10, (np.repeat(np.arange(40), 2), relevant.ravel()))
     for start in range(0, 3_000, 700):
         counter.update(scores[:, start : start + 700], start)
-    truth = whole(scores, qrels, ["nDCG@10"])
-    found = dh.evaluation.evaluate_top(qrels, counter, ["nDCG@10"], **names(scores))
+    truth = evaluate_whole(scores, qrels, ["nDCG@10"])
+    found = dh.evaluation.evaluate_top(qrels, counter, ["nDCG@10"], **make_ids(scores))
     assert_same_views(found, truth)
     assert counter.kept.forgotten.sum() > 100
     assert len(counter.kept.query) <= 40 * 10 + 80
@@ -135,18 +135,18 @@ def test_lists_of_binary_embeddings_cut_at_ten_understate_their_ties():
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
-def test_rising_scores_do_not_pile_up(as_tensor):
-    """The worst order for a top: every piece beats all pieces before it."""
+def test_top_of_increasing_scores(as_tensor):
+    """Each piece has higher scores than all earlier pieces, so all of them enter the top."""
     scores = np.arange(2 * 5_000, dtype=np.float32).reshape(5_000, 2).T
     counter = dh.ties.TopCounter(2, 3)
     assert scores.shape[1] // 5 > CROWD * 3
     for start in range(0, 5_000, 1_000):
         piece = np.ascontiguousarray(scores[:, start : start + 1_000])
-        counter.update(tensor(piece) if as_tensor else piece, start)
+        counter.update(to_tensor(piece) if as_tensor else piece, start)
     assert counter.top()[0].tolist() == [[4_999, 4_998, 4_997]] * 2
 
 
-def test_queries_without_candidates_and_without_judgements():
+def test_queries_without_candidates_or_judgements():
     counter = dh.ties.TopCounter(2, 1)
     counter.update([[0.5, 0.25], [0.25, 0.5]])
     qrels = {"other": {"a": 1}, "q1": {"a": 1}}
@@ -158,18 +158,18 @@ def test_queries_without_candidates_and_without_judgements():
     assert result["Success@1"].expected == 0
 
 
-def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
+def test_judged_document_that_the_counter_does_not_know_raises():
     counter = dh.ties.TopCounter(1, 1, judged=([0], [0]))
     counter.update([[0.5, 0.5, 0.5, 0.25]])
     ids = {"query_ids": ["q"], "document_ids": list("abcd")}
-    for document in "bd":  # d stands below the cut, but nothing of it was kept
+    for document in "bd":  # d ranks below the cut, but the counter did not keep it
         with pytest.raises(dh.InputError, match=r"position \d of query 0 .*judged.* rank 1"):
             dh.evaluation.evaluate_top({"q": {document: 1}}, counter, ["MRR@1"], **ids)
     assert dh.evaluation.evaluate_top({"q": {"a": 1}}, counter, ["MRR@1"], **ids)["MRR@1"].best == 1
 
 
 @pytest.mark.parametrize(
-    ("feed", "words"),
+    ("feed", "message"),
     [
         (lambda c: c.update(np.zeros((3, 4))), "shape"),
         (lambda c: c.update([[np.nan], [1.0]]), "NaN"),
@@ -199,9 +199,9 @@ def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
         (lambda c: dh.ties.TopCounter(2, 1, ([0], [0, 1])), "judged.* 1, 2"),
     ],
 )
-def test_wrong_pieces_are_refused(feed, words):
+def test_bad_pieces_raise(feed, message):
     counter = dh.ties.TopCounter(2, 1)
-    with pytest.raises(dh.InputError, match=words):
+    with pytest.raises(dh.InputError, match=message):
         feed(counter)
 
 
@@ -210,7 +210,7 @@ def evaluate(counter, measure="MRR@1"):
     return quiet(dh.evaluation.evaluate_top)({"q": {"a": 1}}, counter, [measure], **ids)
 
 
-def test_a_tensor_with_nan_is_refused():
+def test_tensor_with_nan_raises():
     torch = pytest.importorskip("torch")
     with pytest.raises(dh.InputError, match="NaN"):
         dh.ties.TopCounter(1, 1).update(torch.tensor([[1.0, float("nan")]], dtype=torch.bfloat16))

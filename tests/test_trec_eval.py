@@ -1,7 +1,7 @@
-"""Oblivious values against trec_eval's own program, where it or its source is at hand.
+"""Oblivious values compared with the program trec_eval.
 
-A program called trec_eval is taken from the path, or built from the folder of sources that
-TREC_EVAL_SOURCE names.
+The program is on the path, or is built from the source folder in TREC_EVAL_SOURCE; the tests are
+skipped otherwise.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES = {
     "map_cut.5": "map_cut_5",
     "ndcg": "ndcg",
 }
-"""What trec_eval is asked for, and what it calls it; deadheat understands the latter."""
+"""Measures as options of trec_eval, and as names in its output, which deadheat can parse."""
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,8 @@ def trec_eval(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @pytest.mark.parametrize("seed", range(5))
-def test_oblivious_values_are_trec_evals(trec_eval: str, tmp_path: Path, seed: int):
-    """Scores that float32 holds, so that versions 9 and 10 agree; ids decide ties, descending."""
+def test_oblivious_values_equal_trec_eval(trec_eval: str, tmp_path: Path, seed: int):
+    """Scores are exact in float32, so versions 9 and 10 agree; both sort ties by descending id."""
     random = np.random.default_rng(seed)
     qrels, run = tmp_path / "qrels", tmp_path / "run"
     judged, ranked = [], []
@@ -58,19 +58,22 @@ def test_oblivious_values_are_trec_evals(trec_eval: str, tmp_path: Path, seed: i
         ranked += [f"q{query} Q0 d{doc} 0 {random.integers(-3, 4) / 4} t\n" for doc in documents]
     qrels.write_text("".join(judged))
     run.write_text("".join(ranked))
-    words = [word for name in NAMES for word in ("-m", name)]
-    done = subprocess.run(
-        [trec_eval, "-q", *words, str(qrels), str(run)], capture_output=True, text=True, check=True
+    options = [option for name in NAMES for option in ("-m", name)]
+    process = subprocess.run(
+        [trec_eval, "-q", *options, str(qrels), str(run)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    theirs: dict[str, dict[str, float]] = {name: {} for name in NAMES.values()}
-    for line in done.stdout.splitlines():
+    printed: dict[str, dict[str, float]] = {name: {} for name in NAMES.values()}
+    for line in process.stdout.splitlines():
         name, query, number = line.split()
-        if query != "all" and name in theirs:
-            theirs[name][query] = float(number)
+        if query != "all" and name in printed:
+            printed[name][query] = float(number)
     result = dh.evaluate(qrels, run, list(NAMES.values()), tie_break="id_desc")
-    for name, found in theirs.items():
-        own = result.views[dh.measures.parse_measures([name])[0]].oblivious
-        ours = dict(zip(result.query_ids, own.tolist(), strict=True))
-        assert found, name
-        for query, number in found.items():  # four decimals are printed
-            assert ours[query] == pytest.approx(number, abs=5.1e-5), (name, query)
+    for name, values in printed.items():
+        oblivious = result.views[dh.measures.parse_measures([name])[0]].oblivious
+        by_query = dict(zip(result.query_ids, oblivious.tolist(), strict=True))
+        assert values, name
+        for query, number in values.items():  # trec_eval prints four decimals
+            assert by_query[query] == pytest.approx(number, abs=5.1e-5), (name, query)

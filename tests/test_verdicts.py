@@ -1,4 +1,4 @@
-"""Chances under ties, ranks, and the verdict on two systems, the paper's decision error first."""
+"""Win probabilities under random tie-breaking, ranks, and verdicts on two systems."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from deadheat.measures.parse import parse_measure
 few_queries = pytest.mark.filterwarnings("ignore:with .* no corrected p-value")
 
 
-# The paper's own example, from the aggregates of its Table 1 alone.
+# The example of the paper, computed from the aggregates in its Table 1.
 
 MIRACL_QUERIES = 717
 
 
-def outcomes_at_most(expected: float, width: float) -> SimpleNamespace:
-    """What ties can at most do to a mean over queries with this mean range.
+def outcomes_with_largest_variance(expected: float, width: float) -> SimpleNamespace:
+    """Return outcomes with the largest variance that a mean range allows.
 
     The variance of a query is at most a quarter of its squared range, and a range is at most 1.
     """
@@ -56,10 +56,12 @@ def outcomes_at_most(expected: float, width: float) -> SimpleNamespace:
     )
 
 
-def published(a: tuple[float, ...], b: tuple[float, ...], p_value: float | None) -> str:
-    """Verdict on (oblivious, expected, range) of two models, in percent."""
+def verdict_on_published(a: tuple[float, ...], b: tuple[float, ...], p_value: float | None) -> str:
+    """Return the verdict on (oblivious, expected, range) of two models, in percent."""
     (obl_a, e_a, range_a), (obl_b, e_b, range_b) = (np.array(x) / 100 for x in (a, b))
-    odds = duel(outcomes_at_most(e_a, range_a), outcomes_at_most(e_b, range_b))
+    odds = duel(
+        outcomes_with_largest_variance(e_a, range_a), outcomes_with_largest_variance(e_b, range_b)
+    )
     return verdict(e_a - e_b, obl_a - obl_b, odds.a_wins, odds.b_wins, p_value, error=odds.error)
 
 
@@ -69,23 +71,23 @@ GTE = {"bf16": (74.48, 74.22, 0.97), "hps": (74.39, 74.34, 0.14)}
 
 
 @pytest.mark.parametrize("p_value", [None, 0.001, 0.5])
-def test_qwen_against_gte_in_bf16_is_a_decision_error(p_value):
-    assert published(QWEN["bf16"], GTE["bf16"], p_value) == "decision error"
-    assert published(GTE["bf16"], QWEN["bf16"], p_value) == "decision error"
+def test_bf16_qwen_against_gte_is_a_decision_error(p_value):
+    assert verdict_on_published(QWEN["bf16"], GTE["bf16"], p_value) == "decision error"
+    assert verdict_on_published(GTE["bf16"], QWEN["bf16"], p_value) == "decision error"
 
 
-def test_with_hps_qwen_against_gte_depends_on_queries_only():
-    assert published(QWEN["hps"], GTE["hps"], 0.001) == "B is better"
-    assert published(GTE["hps"], QWEN["hps"], 0.001) == "A is better"
-    assert published(QWEN["hps"], GTE["hps"], 0.3) == "not significant"
-    assert published(QWEN["hps"], GTE["hps"], None) == "not testable"
+def test_hps_qwen_against_gte_depends_only_on_queries():
+    assert verdict_on_published(QWEN["hps"], GTE["hps"], 0.001) == "B is better"
+    assert verdict_on_published(GTE["hps"], QWEN["hps"], 0.001) == "A is better"
+    assert verdict_on_published(QWEN["hps"], GTE["hps"], 0.3) == "not significant"
+    assert verdict_on_published(QWEN["hps"], GTE["hps"], None) == "not testable"
 
 
-def test_bge_against_gte_in_bf16_could_go_either_way():
-    """0.32 points apart, and the published range allows a tie std of 0.4 points."""
-    assert published(BGE["bf16"], GTE["bf16"], 0.001) == "undecided: ties"
-    # 0.23 points apart, the std at most 0.1: the aggregates alone do not prove 95 %.
-    assert published(BGE["hps"], GTE["hps"], 0.001) == "undecided: ties"
+def test_bge_against_gte_is_undecided():
+    """The BF16 models differ by 0.32 points; the published range allows a tie std of 0.4 points."""
+    assert verdict_on_published(BGE["bf16"], GTE["bf16"], 0.001) == "undecided: ties"
+    # They differ by 0.23 points, with a std of at most 0.1: too little to prove 95 %.
+    assert verdict_on_published(BGE["hps"], GTE["hps"], 0.001) == "undecided: ties"
 
 
 @pytest.mark.parametrize(
@@ -93,21 +95,21 @@ def test_bge_against_gte_in_bf16_could_go_either_way():
     [
         (0.1, 0.1, 1.0, 0.0, 0.01, "A is better"),
         (-0.1, -0.1, 0.0, 1.0, 0.01, "B is better"),
-        (0.1, 0.1, 0.95, 0.05, 0.05, "A is better"),  # both limits belong to a decision
+        (0.1, 0.1, 0.95, 0.05, 0.05, "A is better"),  # both limits are inclusive
         (0.1, 0.1, 0.94, 0.06, 0.01, "undecided: ties"),
         (0.1, -0.1, 0.94, 0.06, 0.01, "undecided: ties"),  # ties come before decision errors
         (0.1, -0.1, 0.96, 0.04, 0.01, "decision error"),
-        (0.1, -0.1, 1.0, 0.0, 0.99, "decision error"),  # which come before queries
-        (0.1, 0.0, 1.0, 0.0, 0.01, "A is better"),  # equal oblivious numbers say nothing wrong
+        (0.1, -0.1, 1.0, 0.0, 0.99, "decision error"),  # and these before the test over queries
+        (0.1, 0.0, 1.0, 0.0, 0.01, "A is better"),  # equal oblivious values are no error
         (0.1, 0.1, 1.0, 0.0, 0.06, "not significant"),
         (0.1, 0.1, 1.0, 0.0, None, "not testable"),
-        (0.1, 0.1, 0.94, 0.06, None, "undecided: ties"),  # ties need no test over queries
+        (0.1, 0.1, 0.94, 0.06, None, "undecided: ties"),  # ties do not need a p-value
         (0.1, -0.1, 1.0, 0.0, None, "decision error"),  # nor do decision errors
         (0.0, 0.0, 0.0, 0.0, None, "not testable"),
-        (0.0, 0.0, 0.0, 0.0, 1.0, "not significant"),  # nothing varies, nothing differs
+        (0.0, 0.0, 0.0, 0.0, 1.0, "not significant"),  # no variance and no difference
         (0.0, 0.0, 0.5, 0.5, 1.0, "undecided: ties"),
-        (1e-15, -0.1, 0.0, 0.0, 1.0, "not significant"),  # a difference by rounding is none
-        (-0.1, -0.1, 0.96, 0.04, 0.01, "undecided: ties"),  # A wins often, by less than it loses
+        (1e-15, -0.1, 0.0, 0.0, 1.0, "not significant"),  # below rounding error
+        (-0.1, -0.1, 0.96, 0.04, 0.01, "undecided: ties"),  # A wins often, but loses by more
     ],
 )
 def test_verdict(difference, oblivious, a_wins, b_wins, p_value, expected):
@@ -118,7 +120,7 @@ def test_verdict(difference, oblivious, a_wins, b_wins, p_value, expected):
     assert same in VERDICTS
 
 
-def test_a_verdict_rests_on_no_probability_whose_error_crosses_the_threshold():
+def test_verdict_is_undecided_if_the_probability_error_crosses_the_threshold():
     assert verdict(0.1, 0.1, 0.97, 0.03, 0.01, error=0.01) == "A is better"
     assert verdict(0.1, 0.1, 0.97, 0.03, 0.01, error=0.03) == "undecided: ties"
     assert verdict(0.1, -0.1, 0.97, 0.03, 0.01, error=0.03) == "undecided: ties"
@@ -126,23 +128,23 @@ def test_a_verdict_rests_on_no_probability_whose_error_crosses_the_threshold():
     assert not keeps_order(0, Chances(0.01, 0.01, "sampled", 0.02), 0.05)
 
 
-# Chances under random tie-breaking.
+# Probabilities under random tie-breaking.
 
 
 def cases(max_queries: int = 2, max_documents: int = 4, systems: int = 2):
-    """Queries with a score list per system over the same few judged documents."""
+    """Draw queries of few documents: a relevance label and a score per system for each."""
     scores = [st.integers(0, 2)] * systems
     query = st.lists(st.tuples(st.integers(0, 1), *scores), min_size=1, max_size=max_documents)
     queries = st.lists(query, min_size=1, max_size=max_queries)
     return queries.filter(lambda case: all(any(d[0] for d in docs) for docs in case))
 
 
-def arrays(case, system: int) -> tuple[list[list[int]], list[list[int]]]:
+def to_arrays(case, system: int) -> tuple[list[list[int]], list[list[int]]]:
     return [[d[0] for d in docs] for docs in case], [[d[1 + system] for d in docs] for docs in case]
 
 
 def all_means(case, system: int, name: str, **parameters) -> list[float]:
-    """The mean under every combination of orders; each is equally likely."""
+    """Return the mean for each combination of tie orders; all are equally likely."""
     each = [
         [value(name, order, [], **parameters) for order in orders(docs)]
         for docs in [[Doc(d[1 + system], d[0]) for d in docs] for docs in case]
@@ -163,10 +165,10 @@ MEASURES = {
 @pytest.mark.parametrize("measure", MEASURES)
 @settings(max_examples=60)
 @given(case=cases())
-def test_the_tie_part_against_enumeration(measure, case):
+def test_tie_columns_of_compare_against_enumeration(measure, case):
     name, parameters = MEASURES[measure]
     results = {
-        system: dh.evaluate_arrays(*arrays(case, i), [measure]) for i, system in enumerate("ab")
+        system: dh.evaluate_arrays(*to_arrays(case, i), [measure]) for i, system in enumerate("ab")
     }
     row = dh.compare(results, resamples=9).pairs.row(0, named=True)
     a, b = (np.array(all_means(case, i, name, **parameters)) for i in (0, 1))
@@ -187,11 +189,11 @@ def check_probabilities(row: dict, a_wins: float, b_wins: float) -> None:
     error = row["probability_error"] + 1e-9
     assert (row["a_wins"], row["b_wins"]) == pytest.approx((a_wins, b_wins), abs=error)
     order = (row["difference"] > 1e-12) - (row["difference"] < -1e-12)
-    kept = {1: a_wins, -1: b_wins, 0: 1 - a_wins - b_wins}[order]
+    keeps = {1: a_wins, -1: b_wins, 0: 1 - a_wins - b_wins}[order]
     if row["verdict"] not in ("undecided: ties", "identical"):
-        assert kept >= 0.95 - 1e-9
+        assert keeps >= 0.95 - 1e-9
     elif row["probability_error"] <= 0.01 and row["verdict"] != "identical":
-        assert kept < 0.95 + (4 if order == 0 else 2) * error
+        assert keeps < 0.95 + (4 if order == 0 else 2) * error
 
 
 @few_queries
@@ -199,11 +201,11 @@ def check_probabilities(row: dict, a_wins: float, b_wins: float) -> None:
 @pytest.mark.parametrize("measure", MEASURES)
 @settings(max_examples=25)
 @given(case=cases(max_queries=5, max_documents=3))
-def test_verdicts_against_enumeration_with_and_without_tie_groups(measure, case):
-    """Results read from files have no tie groups: then the interval is wide, never wrong."""
+def test_verdicts_of_live_and_stored_results_against_enumeration(measure, case):
+    """Stored results have no tie groups: their error is larger, but includes the true value."""
     name, parameters = MEASURES[measure]
     results = {
-        system: dh.evaluate_arrays(*arrays(case, i), [measure]) for i, system in enumerate("ab")
+        system: dh.evaluate_arrays(*to_arrays(case, i), [measure]) for i, system in enumerate("ab")
     }
     stored = {system: Result.from_dict(result.to_dict()) for system, result in results.items()}
     a, b = (np.sort(all_means(case, i, name, **parameters)) for i in (0, 1))
@@ -221,7 +223,7 @@ def test_verdicts_against_enumeration_with_and_without_tie_groups(measure, case)
 def test_first_places_against_enumeration(measure, case):
     name, parameters = MEASURES[measure]
     parsed = parse_measure(measure)
-    results = [dh.evaluate_arrays(*arrays(case, i), [measure]) for i in range(3)]
+    results = [dh.evaluate_arrays(*to_arrays(case, i), [measure]) for i in range(3)]
     means = [np.array(all_means(case, i, name, **parameters)) for i in range(3)]
     grid = np.meshgrid(*means)
     truth = [
@@ -237,14 +239,14 @@ def test_first_places_against_enumeration(measure, case):
     assert method in ("exact", "bound")
 
 
-def chances(a: Views, b: Views) -> Chances:
-    """Who wins of two systems of which only the views are known."""
+def win_probabilities(a: Views, b: Views) -> Chances:
+    """Return the probabilities of two systems from their views only."""
     measure = parse_measure("MRR")
     return duel(*(Outcomes(Result([], {measure: views}), measure) for views in (a, b)))
 
 
-def system_views(rng, queries: int, levels: int, measure: str, samples: int):
-    """Results of two systems, and sampled means of both: an order of the input breaks ties."""
+def sample_systems(rng, queries: int, levels: int, measure: str, samples: int):
+    """Return the results of two systems, and means of both over random input orders."""
     relevance = (rng.random((queries, 12)) < 0.25).astype(int)
     relevance[:, 0] = 1
     out = []
@@ -263,27 +265,31 @@ def system_views(rng, queries: int, levels: int, measure: str, samples: int):
 @pytest.mark.parametrize("measure", ["nDCG@10", "MRR@10", "MAP", "Precision@5"])
 @pytest.mark.parametrize("queries", [4, 30])
 def test_probabilities_against_sampled_orderings(measure, queries):
-    """Sampling 1,000 orderings is off by 0.016 (standard error)."""
+    """The standard error of 1,000 sampled orderings is 0.016."""
     rng = np.random.default_rng(queries)
     parsed = parse_measure(measure)
     for levels in (2, 3, 5, 30):
-        (a, means_a), (b, means_b) = system_views(rng, queries, levels, measure, 1000)
+        (a, means_a), (b, means_b) = sample_systems(rng, queries, levels, measure, 1000)
         got = duel(Outcomes(a, parsed), Outcomes(b, parsed))
         wins = np.searchsorted(np.sort(means_b), means_a - 1e-12, "left").mean() / 1000
         assert got.a_wins == pytest.approx(wins, abs=got.error + 0.05)
         assert got.error <= 0.05
-        least, most = bounds(Outcomes(a, parsed), Outcomes(b, parsed))
-        assert least - 0.05 <= wins <= most + 0.05
-        alone = chances(*(dataclasses.replace(x.views[parsed], variance=None) for x in (a, b)))
-        assert alone.method in ("certain", "bound")
-        assert alone.a_wins == pytest.approx(got.a_wins, abs=alone.error + got.error + 1e-9)
+        low, high = bounds(Outcomes(a, parsed), Outcomes(b, parsed))
+        assert low - 0.05 <= wins <= high + 0.05
+        from_views = win_probabilities(
+            *(dataclasses.replace(x.views[parsed], variance=None) for x in (a, b))
+        )
+        assert from_views.method in ("certain", "bound")
+        assert from_views.a_wins == pytest.approx(
+            got.a_wins, abs=from_views.error + got.error + 1e-9
+        )
 
 
-def test_the_normal_approximation_is_not_used_where_it_is_wrong():
-    """A constant scorer of 100 documents against a first relevant document at rank 10.
+def test_normal_approximation_is_not_used_for_skewed_means():
+    """Compare a constant scorer of 100 documents with a relevant document at rank 10.
 
     MRR of the constant scorer is skewed: its mean over 12 queries is 0.052, and it beats 0.1
-    with probability 0.122, where a normal approximation says 0.05.
+    with probability 0.122, but with 0.05 by a normal approximation.
     """
     n = 12
     qrels = {f"q{i}": {"relevant": 1} for i in range(n)}
@@ -300,39 +306,39 @@ def test_the_normal_approximation_is_not_used_where_it_is_wrong():
     assert (row["probability_method"], row["probability_error"] < 0.02) == ("sampled", True)
 
 
-def test_two_valued_queries_are_exact_however_many_they_are():
-    """n queries tie a relevant document with another; the other system is right every time."""
+def test_any_number_of_equal_two_valued_queries_is_exact():
+    """One system ties the relevant document with another in n queries; the other ranks it first."""
     for n in (1, 16, 17, 1000):
         tied = dh.evaluate_arrays([[0, 1]] * n, [[1, 1]] * n, ["MRR"])
         sure = dh.evaluate_arrays([[0, 1]] * n, [[0, 1]] * n, ["MRR"])
         (a,), (b,) = sure.views.values(), tied.views.values()
-        assert chances(a, b) == (pytest.approx(1 - 0.5**n, abs=1e-12), 0.0, "exact", 0.0)
-        assert chances(b, a) == (0.0, pytest.approx(1 - 0.5**n, abs=1e-12), "exact", 0.0)
+        assert win_probabilities(a, b) == (pytest.approx(1 - 0.5**n, abs=1e-12), 0.0, "exact", 0.0)
+        assert win_probabilities(b, a) == (0.0, pytest.approx(1 - 0.5**n, abs=1e-12), "exact", 0.0)
 
 
-def test_a_difference_that_two_valued_queries_decide_is_exact():
-    """A has 30 ties of two documents, B is right in 20 of 30: P(binomial(30, 1/2) > 10)."""
+def test_different_two_valued_queries_are_exact():
+    """A ties two documents in 30 queries; B ranks the relevant one first in 20 of them."""
     scores = [[0, 1]] * 20 + [[1, 0]] * 10
     tied = dh.evaluate_arrays([[0, 1]] * 30, [[1, 1]] * 30, ["Success@1"])
     fixed = dh.evaluate_arrays([[0, 1]] * 30, scores, ["Success@1"])
     (a,), (b,) = tied.views.values(), fixed.views.values()
     truth = sum(math.comb(30, i) for i in range(21, 31)) / 2**30
-    assert chances(a, b).a_wins == pytest.approx(truth, abs=1e-12)
+    assert win_probabilities(a, b).a_wins == pytest.approx(truth, abs=1e-12)
 
 
-def test_two_valued_queries_with_too_many_sums_are_bounded_by_their_moments():
-    """40 different steps have 2^40 sums; there are no tie groups to draw orders from."""
+def test_two_valued_queries_with_too_many_sums_are_bounded():
+    """40 different steps have 2^40 sums, and views have no tie groups to sample from."""
     steps = np.sqrt(np.arange(2, 42)) / 10
     half = Views(steps / 2, steps, np.zeros(40), steps, steps**2 / 4)
     fixed = Views(*[np.full(40, (steps / 2).mean() + 0.03)] * 4, variance=np.zeros(40))
-    odds = chances(half, fixed)
+    odds = win_probabilities(half, fixed)
     draws = np.random.default_rng(3).integers(0, 2, (200_000, 40)) @ steps / 40
     assert odds.method == "bound"
     assert odds.a_wins == pytest.approx((draws > fixed.expected[0]).mean(), abs=odds.error + 0.01)
 
 
-def test_two_valued_queries_with_too_many_sums_are_sampled_from_their_tie_groups():
-    """Each of 40 queries ties the relevant document with the next, at another rank."""
+def test_two_valued_queries_with_too_many_sums_are_sampled():
+    """In each of 40 queries the relevant document ties with the next, each time at another rank."""
     ranks = np.arange(40)
     labels = (np.arange(41) == ranks[:, None]).astype(int)
     scores = -np.maximum(np.arange(41), ranks[:, None] + 1.0) - (np.arange(41) > ranks[:, None] + 1)
@@ -345,8 +351,8 @@ def test_two_valued_queries_with_too_many_sums_are_sampled_from_their_tie_groups
     assert mean == pytest.approx(outcomes.expected, abs=0.01)
 
 
-def test_random_ranks_are_uniform_over_the_orders_of_a_group():
-    """Groups in which every way to draw places is used: few of many, and most of few."""
+def test_random_ranks_are_uniform():
+    """For few relevant documents of many and for most of few, which use different algorithms."""
     rng = np.random.default_rng(2)
     for size, relevant in ((4, 2), (3, 3), (40, 1), (24, 22)):
         labels = [[1] * relevant + [0] * (size - relevant)]
@@ -354,7 +360,7 @@ def test_random_ranks_are_uniform_over_the_orders_of_a_group():
         ranks = random_ranks(groups, 20_000, rng)
         assert ranks.shape == (20_000, relevant) and ranks.min() == 1 and ranks.max() == size
         assert all(len(set(row)) == relevant for row in ranks[:200].tolist())
-        # Equal documents come in the order of their ranks: it is the set of ranks that is random.
+        # Documents of equal grade are sorted by rank: only the set of ranks is random.
         share = np.bincount(ranks.ravel(), minlength=size + 1)[1:] / len(ranks)
         assert share == pytest.approx([relevant / size] * size, abs=0.015)
     graded = dh.evaluate_arrays([[2, 1, 0, 0]], [[1.0] * 4], ["MAP"]).groups
@@ -375,7 +381,7 @@ SAMPLED = (
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_sums_under_random_tie_orders_have_the_moments_of_the_views(name):
+def test_sampled_sums_have_the_mean_and_variance_of_the_views(name):
     rng = np.random.default_rng(5)
     labels, scores = rng.integers(-1, 4, (8, 12)), rng.integers(0, 4, (8, 12))
     labels[:, 0] = 2
@@ -391,7 +397,7 @@ def test_sums_under_random_tie_orders_have_the_moments_of_the_views(name):
         assert sums.var() == pytest.approx(views.variance.sum(), rel=0.06)
 
 
-def test_tie_groups_of_some_queries_are_those_of_an_evaluation_of_them():
+def test_take_equals_tie_groups_of_an_evaluation_of_these_queries():
     rng = np.random.default_rng(4)
     scores, labels = rng.integers(0, 3, (6, 8)), rng.integers(0, 3, (6, 8))
     chosen = np.array([4, 0, 5])
@@ -403,9 +409,9 @@ def test_tie_groups_of_some_queries_are_those_of_an_evaluation_of_them():
     assert part.max_grade == whole.max_grade
 
 
-def test_when_nothing_varies_nobody_wins_a_draw():
+def test_systems_without_ties_and_difference_win_with_probability_0():
     same = Views(*[np.array([0.5, 0.25])] * 4, variance=np.zeros(2))
-    assert chances(same, same) == (0, 0, "certain", 0)
+    assert win_probabilities(same, same) == (0, 0, "certain", 0)
 
 
 # Ranks.
