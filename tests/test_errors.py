@@ -306,7 +306,7 @@ def test_missing_and_unjudged_queries_warn():
     assert result["MRR"].expected == 0.5
 
 
-def test_negative_grades_have_one_note_and_count_as_zero():
+def test_negative_grades_have_one_note_and_no_effect():
     result = dh.evaluate({"q": {"d1": 1, "d2": -2, "d3": -1}}, RUN, "nDCG")
     assert sum("below 0" in note for note in result.notes) == 1
     assert "2 judgements below 0" in " ".join(result.notes)
