@@ -1,4 +1,4 @@
-"""One small dataset, written as a folder in every layout and format."""
+"""Write one small dataset as a folder, in every layout and format."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TABLES = {"corpus": CORPUS, "queries": QUERIES, "qrels": QRELS, "top_ranked": TO
 
 
 def write_table(path: Path, rows: Rows, file_format: str) -> Path:
-    """Write rows to ``path`` plus the extension, compressed where it says so."""
+    """Write rows to ``path`` plus the extension, compressed if the extension says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path = path.with_name(f"{path.name}.{file_format}")
     kind, _, compression = file_format.partition(".")
@@ -62,13 +62,13 @@ def write_table(path: Path, rows: Rows, file_format: str) -> Path:
                 {key: json.dumps(v) if isinstance(v, list) else v for key, v in row.items()}
             )
         text = stream.getvalue()
-    pack = {"": bytes, "gz": gzip.compress, "xz": lzma.compress, "zst": zstandard.compress}
-    path.write_bytes(pack[compression](text.encode()))
+    compress = {"": bytes, "gz": gzip.compress, "xz": lzma.compress, "zst": zstandard.compress}
+    path.write_bytes(compress[compression](text.encode()))
     return path
 
 
 def write_flat(folder: Path, file_format: str = "jsonl", **changed: Rows) -> Path:
-    """``corpus.jsonl``, ``queries.jsonl``, …; a table given as ``[]`` is left out."""
+    """Write ``corpus.jsonl``, ``queries.jsonl``, …; skip tables given as ``[]``."""
     for name, rows in (TABLES | changed).items():
         if rows:
             write_table(folder / name, rows, file_format)
@@ -78,7 +78,7 @@ def write_flat(folder: Path, file_format: str = "jsonl", **changed: Rows) -> Pat
 def write_snapshot(
     folder: Path, file_format: str = "parquet", subset: str = "", split: str = "test"
 ) -> Path:
-    """``corpus/test-00000-of-00001.parquet``, …, with the hub's README."""
+    """Write ``corpus/test-00000-of-00001.parquet``, … and a README that lists the configs."""
     configs = []
     for name, rows in TABLES.items():
         config = f"{subset}-{name}" if subset else name
@@ -89,11 +89,11 @@ def write_snapshot(
 
 
 def write_readme(folder: Path, configs: list[tuple[str, str, str]]) -> None:
-    """Write the README the hub's library reads config names from, added to what is there."""
+    """Add configs to the README, from which the hub's library reads them."""
     readme = folder / "README.md"
-    head = readme.read_text().removesuffix("---\n") if readme.exists() else "---\nconfigs:\n"
+    text = readme.read_text().removesuffix("---\n") if readme.exists() else "---\nconfigs:\n"
     entries = [
         f"- config_name: {config}\n  data_files:\n  - split: {split}\n    path: {path}\n"
         for config, split, path in configs
     ]
-    readme.write_text(head + "".join(entries) + "---\n")
+    readme.write_text(text + "".join(entries) + "---\n")

@@ -1,4 +1,4 @@
-"""A small study for tests: tiny models of each kind, and a dataset with traps."""
+"""A small study for tests: tiny models of each kind, and a dataset with edge cases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EMPTY, TWIN = "d9", "d10"
 TEXTS = [*tiny.DOCUMENTS, *(query.upper() for query in tiny.QUERIES), "", tiny.DOCUMENTS[1]]
 CORPUS = [{"_id": f"d{i}", "title": "", "text": text} for i, text in enumerate(TEXTS)]
 QUERIES = [{"_id": f"q {i}", "text": text} for i, text in enumerate(tiny.QUERIES)]
-# Every query has its document; q 0 has one that is empty, q 1 one that is no candidate.
+# Every query has a relevant document. One of q 0 is empty, one of q 1 is no candidate.
 QRELS = [
     *({"query-id": f"q {i}", "corpus-id": f"d{i}", "score": 1 + i % 2} for i in range(4)),
     {"query-id": "q 0", "corpus-id": EMPTY, "score": 1},
@@ -34,7 +34,7 @@ def write_dataset(folder: Path) -> str:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Paths of a dataset and of a model of each kind."""
+    """Write a dataset and a model of each kind, and return their paths."""
     pytest.importorskip("sentence_transformers")
     root = tmp_path_factory.mktemp("made")
     encoder = tiny.add_pooling(tiny.bert_encoder(root / "encoder"), "mean")

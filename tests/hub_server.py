@@ -1,4 +1,4 @@
-"""A stand-in for the Hugging Face hub: what its clients ask of a dataset repository."""
+"""A local server with the endpoints of the Hugging Face hub that dataset clients use."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _FILE = re.compile(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 
 @contextmanager
 def serve(root: Path) -> Iterator[str]:
-    """Serve ``root/owner/name`` folders as dataset repositories; gives the endpoint.
+    """Serve ``root/owner/name`` folders as dataset repositories; yield the endpoint.
 
     A folder ``root/owner/name@commit`` holds an earlier commit of ``owner/name``.
     """
 
-    def find(name: str, revision: str | None) -> tuple[Path, str]:
+    def find_repository(name: str, revision: str | None) -> tuple[Path, str]:
         earlier = root / f"{name}@{revision}"
         return (earlier, str(revision)) if earlier.is_dir() else (root / name, COMMIT)
 
@@ -41,27 +41,27 @@ def serve(root: Path) -> Iterator[str]:
             path = unquote(urlsplit(self.path).path)
             match = _INFO.fullmatch(path) or _TREE.fullmatch(path) or _FILE.fullmatch(path)
             if match is None or not (root / match[1]).is_dir():
-                self.answer(404, headers={"X-Error-Code": "RepoNotFound"})
+                self.send(404, headers={"X-Error-Code": "RepoNotFound"})
                 return
-            folder, commit = find(match[1], match[2])
+            folder, commit = find_repository(match[1], match[2])
             if match[2] not in (None, "main", commit):
-                self.answer(404, headers={"X-Error-Code": "RevisionNotFound"})
+                self.send(404, headers={"X-Error-Code": "RevisionNotFound"})
             elif match.re is _INFO:
-                self.answer_json({"id": match[1], "sha": commit, "siblings": []})
+                self.send_json({"id": match[1], "sha": commit, "siblings": []})
             elif match.re is _TREE and (folder / match[3]).is_dir():
                 entries = sorted((folder / match[3]).iterdir())
-                self.answer_json([describe(folder, entry) for entry in entries])
+                self.send_json([describe(folder, entry) for entry in entries])
             elif match.re is _FILE and (folder / match[3]).is_file():
                 body = (folder / match[3]).read_bytes()
                 tag = f'"{hashlib.sha1(body).hexdigest()}"'
-                self.answer(200, body, {"ETag": tag, "X-Repo-Commit": commit})
+                self.send(200, body, {"ETag": tag, "X-Repo-Commit": commit})
             else:
-                self.answer(404, headers={"X-Error-Code": "EntryNotFound"})
+                self.send(404, headers={"X-Error-Code": "EntryNotFound"})
 
-        def answer_json(self, value: object) -> None:
-            self.answer(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+        def send_json(self, value: object) -> None:
+            self.send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
-        def answer(
+        def send(
             self, status: int, body: bytes = b"", headers: dict[str, str] | None = None
         ) -> None:
             self.send_response(status)

@@ -1,4 +1,4 @@
-"""Run a model of `deadheat.lab.models` over all inputs."""
+"""Helper that runs a model of `deadheat.lab.models` over all inputs."""
 
 from __future__ import annotations
 

@@ -40,22 +40,24 @@ needs_datasets = pytest.mark.skipif(
 )
 
 
-def ask(home: Path, requests: Sequence[object], **environment: str) -> list[dict[str, object]]:
-    """Load datasets in a fresh process: the hub's settings are read when it is imported."""
-    settings = os.environ | {"HF_HOME": str(home), "HF_HUB_OFFLINE": "0"} | environment
-    done = subprocess.run(
+def load_in_subprocess(
+    home: Path, requests: Sequence[object], **environment: str
+) -> list[dict[str, object]]:
+    """Load datasets in a new process, because the hub's libraries read their settings on import."""
+    variables = os.environ | {"HF_HOME": str(home), "HF_HUB_OFFLINE": "0"} | environment
+    process = subprocess.run(
         [sys.executable, "-c", CLIENT, json.dumps(requests)],
         capture_output=True,
         text=True,
-        env=settings,
+        env=variables,
     )
-    assert done.returncode == 0, done.stderr
-    answers: list[dict[str, object]] = json.loads(done.stdout.splitlines()[-1])
+    assert process.returncode == 0, process.stderr
+    answers: list[dict[str, object]] = json.loads(process.stdout.splitlines()[-1])
     return answers
 
 
 @needs_datasets
-def test_hub_then_offline_copy(tmp_path: Path) -> None:
+def test_dataset_from_the_hub_is_available_offline(tmp_path: Path) -> None:
     repository = tmp_path / "hub" / "mteb" / "MIRACLReranking"
     write_snapshot(write_snapshot(repository, subset="en", split="dev"), subset="de", split="dev")
     earlier = write_snapshot(repository.with_name(f"{repository.name}@{EARLIER}"), subset="en")
@@ -72,7 +74,7 @@ def test_hub_then_offline_copy(tmp_path: Path) -> None:
         ["mteb/Absent", {}],
     ]
     with serve(tmp_path / "hub") as endpoint:
-        online = ask(tmp_path / "home", requests, HF_ENDPOINT=endpoint)
+        online = load_in_subprocess(tmp_path / "home", requests, HF_ENDPOINT=endpoint)
     latest, first = load_dataset(repository, subset="en"), load_dataset(earlier, limit=1)
     assert (online[0]["revision"], online[0]["split"]) == (COMMIT, "dev")
     assert online[0]["content_hash"] == latest.content_hash
@@ -84,7 +86,7 @@ def test_hub_then_offline_copy(tmp_path: Path) -> None:
     assert "mteb/MIRACLReranking at revision 'gone' could not be read" in str(online[5])
     assert "mteb/Absent could not be read from the hub (RepositoryNotFound" in str(online[6])
 
-    offline = ask(tmp_path / "home", requests, HF_HUB_OFFLINE="1")
+    offline = load_in_subprocess(tmp_path / "home", requests, HF_HUB_OFFLINE="1")
     assert offline[:3] == online[:3]
     assert "could not be read from the hub" in str(offline[5])
 
@@ -93,12 +95,12 @@ def test_hub_then_offline_copy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "environment", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}]
 )
-def test_unreachable_hub_says_the_way_out(tmp_path: Path, environment: dict[str, str]) -> None:
-    (message,) = ask(tmp_path, [["mteb/AskUbuntuDupQuestions", {}]], **environment)
-    assert str(message).startswith(
-        "dataset mteb/AskUbuntuDupQuestions could not be read from the hub ("
-    )
-    assert str(message).endswith("or download it elsewhere and give its folder")
+def test_unreachable_hub_error_suggests_a_folder(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (message,) = load_in_subprocess(tmp_path, [["mteb/AskUbuntuDupQuestions", {}]], **environment)
+    assert "mteb/AskUbuntuDupQuestions could not be read" in str(message)
+    assert "download it" in str(message) and "folder" in str(message)
 
 
 @pytest.fixture
@@ -110,17 +112,17 @@ def hub_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("hub_library")
 @pytest.mark.parametrize("file_format", ["parquet", "jsonl"])
 @pytest.mark.parametrize("subset", [None, "en"])
-def test_configs_as_the_library_sees_them(
+def test_configs_of_the_hub_library_match_local_files(
     tmp_path: Path, subset: str | None, file_format: str
 ) -> None:
     folder = write_snapshot(tmp_path / "repository", file_format, subset or "", "dev")
-    found = read_contents(open_configs(str(folder), None), subset, None)
-    assert found.split == "dev"
-    assert found == read_contents(open_folder(folder), subset, None)
+    contents = read_contents(open_configs(str(folder), None), subset, None)
+    assert contents.split == "dev"
+    assert contents == read_contents(open_folder(folder), subset, None)
 
 
 @pytest.mark.usefixtures("hub_library")
-def test_beir_configs_with_splits_of_their_own(tmp_path: Path) -> None:
+def test_beir_configs_may_have_different_splits(tmp_path: Path) -> None:
     folder = write_flat(tmp_path / "repository")
     write_readme(
         folder,
@@ -130,21 +132,21 @@ def test_beir_configs_with_splits_of_their_own(tmp_path: Path) -> None:
             ("queries", "queries", "queries.jsonl"),
         ],
     )
-    found = read_contents(open_configs(str(folder), None), None, None)
-    assert (len(found.queries), len(found.corpus), len(found.judgements)) == (4, 5, 3)
-    assert found.candidates is None
+    contents = read_contents(open_configs(str(folder), None), None, None)
+    assert (len(contents.queries), len(contents.corpus), len(contents.judgements)) == (4, 5, 3)
+    assert contents.candidates is None
 
 
 @pytest.mark.usefixtures("hub_library")
-def test_rows_as_the_library_sees_them(tmp_path: Path) -> None:
+def test_rows_of_positives_and_negatives_from_the_hub_library(tmp_path: Path) -> None:
     rows = [{"query": "q", "positive": ["a"], "negative": ["b"], "extra": 1}]
     write_table(tmp_path / "repository" / "test", rows, "jsonl.gz")
-    found = read_contents(open_configs(str(tmp_path / "repository"), None), None, None)
-    assert (found.corpus, found.split) == ({"q0-d0": "a", "q0-d1": "b"}, "test")
+    contents = read_contents(open_configs(str(tmp_path / "repository"), None), None, None)
+    assert (contents.corpus, contents.split) == ({"q0-d0": "a", "q0-d1": "b"}, "test")
 
 
 @pytest.mark.parametrize("package", ["huggingface_hub", "datasets"])
-def test_missing_hub_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_hub_package_raises_an_error(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingPackageError, match=rf"hub needs .* '{package}'.*\[models\]"):
         if package == "datasets":
@@ -154,7 +156,7 @@ def test_missing_hub_package(package: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_ir_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The part of the package's interface in use, without its downloads."""
+    """Replace the package by a stub of the functions in use, so that nothing is downloaded."""
 
     class Text(namedtuple("Text", "id text")):
         query_id = doc_id = property(lambda self: self.id)
@@ -174,8 +176,8 @@ def test_ir_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
         qrels_iter=lambda: iter([qrel("1", "d1", 2, "0")]),
         scoreddocs_iter=lambda: iter([scored("1", "d1", 0.1), scored("1", "d2", 0.9)]),
     )
-    library = SimpleNamespace(load={"made/up": data}.__getitem__)
-    monkeypatch.setitem(sys.modules, "ir_datasets", library)
+    stub = SimpleNamespace(load={"made/up": data}.__getitem__)
+    monkeypatch.setitem(sys.modules, "ir_datasets", stub)
     dataset = load_dataset("ir_datasets:made/up")
     assert dataset.name == "ir_datasets:made/up"
     assert list(dataset.corpus.items()) == [("d2", "two!"), ("d1", "one!")]
@@ -186,7 +188,7 @@ def test_ir_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
         load_dataset("ir_datasets:unknown")
 
 
-def test_missing_ir_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_ir_datasets_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(MissingPackageError, match="'ir_datasets'"):
         load_dataset("ir_datasets:beir/scifact/test")

@@ -1,4 +1,4 @@
-"""The demo: real recorded numbers, in seconds, without torch."""
+"""The demo prints recorded numbers and runs without torch."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from deadheat.demo import MEASURE, recordings
 
 
-def test_the_recordings_show_what_is_known_of_them():
-    """Oblivious, expected, range and bias of nDCG@10, as they were when recorded."""
+def test_recordings_have_the_known_summaries():
+    """Compare oblivious, expected, range and bias of nDCG@10 with their known values."""
     names = ("reranker", "softmax", "product", "sigmoid")
     reranker, softmax, product, sigmoid = (recordings()[name].results for name in names)
     known = [
@@ -37,18 +37,18 @@ def test_the_recordings_show_what_is_known_of_them():
     assert product["hps"][MEASURE].range == 0
 
 
-def test_the_demo_runs_without_torch_and_ends_with_its_conclusion(tmp_path):
+def test_demo_runs_without_torch_and_prints_its_conclusion_last(tmp_path):
     code = (
         "import sys; sys.modules['torch'] = None; from deadheat.cli import main; "
         "main(['demo', '--files', 'files'])"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    lines = done.stdout.splitlines()
+    lines = process.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert "…" not in done.stdout
-    last_screen = "\n".join(lines[-22:])  # 24 lines hold two more: a page was written, the prompt
+    assert "…" not in process.stdout
+    last_screen = "\n".join(lines[-22:])  # of 24, two show the page's path and the prompt
     for fact in (
         "80.49 > 80.00",  # input order
         "│ 80.49 │       65.71 │    71.71 │ 26.59 │ +8.78 │",
@@ -58,4 +58,4 @@ def test_the_demo_runs_without_torch_and_ends_with_its_conclusion(tmp_path):
         assert fact in " ".join(last_screen.split("\n"))
     written = {path.name for path in (tmp_path / "files").iterdir()}
     assert {"reranker-qrels.txt", "reranker-head-logit.run", "softmax-native.run"} <= written
-    assert all(name in done.stderr for name in written)
+    assert all(name in process.stderr for name in written)

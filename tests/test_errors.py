@@ -1,4 +1,4 @@
-"""Bad input: the message says what is wrong, where, and what to do."""
+"""Error messages for bad input name the problem, where it is, and what to do."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ NAN = float("nan")
 INF = float("inf")
 
 
-def refused(*says: str):
-    """An input error that says all of these, in this order."""
-    return pytest.raises(dh.InputError, match="(?s)" + ".*".join(map(re.escape, says)))
+def raises_input_error(*facts: str):
+    """Expect an `InputError` whose message has these facts, in this order."""
+    return pytest.raises(dh.InputError, match="(?s)" + ".*".join(map(re.escape, facts)))
 
 
 def frame(**changes) -> pl.DataFrame:
@@ -35,7 +35,7 @@ def frame(**changes) -> pl.DataFrame:
 
 RUN_LINE = b"q Q0 d1 1 0.5 t\n"
 FILES = [
-    # bad run files, and what the message names after the name of the file
+    # name of the case, content of the run file, what the message has after the file's name
     ("empty", b"", ["the file is empty"]),
     ("blank", b" \n\t\n", ["the file is empty"]),
     ("comments only", b"# a\n#b\n", ["no scored documents"]),
@@ -81,11 +81,11 @@ FILES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "says"), [f[1:] for f in FILES], ids=[f[0] for f in FILES])
-def test_bad_run_files(tmp_path, data, says):
+@pytest.mark.parametrize(("data", "facts"), [f[1:] for f in FILES], ids=[f[0] for f in FILES])
+def test_bad_run_files(tmp_path, data, facts):
     path = tmp_path / "bad.run"
     path.write_bytes(data)
-    with refused("bad.run", *says):
+    with raises_input_error("bad.run", *facts):
         dh.evaluate(QRELS, path, "MRR")
 
 
@@ -108,45 +108,45 @@ QRELS_FILES = [
 
 
 @pytest.mark.parametrize(
-    ("data", "says"), [f[1:] for f in QRELS_FILES], ids=[f[0] for f in QRELS_FILES]
+    ("data", "facts"), [f[1:] for f in QRELS_FILES], ids=[f[0] for f in QRELS_FILES]
 )
-def test_bad_qrels_files(tmp_path, data, says):
+def test_bad_qrels_files(tmp_path, data, facts):
     path = tmp_path / "bad.qrels"
     path.write_bytes(data)
-    with refused("bad.qrels", *says):
+    with raises_input_error("bad.qrels", *facts):
         dh.evaluate(path, RUN, "MRR")
 
 
 @pytest.mark.parametrize("sep", [",", "\t"])
-def test_csv_says_the_line_and_names_its_columns(tmp_path, sep):
+def test_csv_errors_have_the_line_and_the_columns(tmp_path, sep):
     path = tmp_path / "run.csv"
     path.write_text("query_id,doc_id,score\nq,d1,1\nq,d2,1,1\n")
-    with refused("run.csv", "line 3", "4 fields", "3", "d2"):
+    with raises_input_error("run.csv", "line 3", "4 fields", "3", "d2"):
         dh.read_run(path)
     path.write_text("q,d1,1\n")
-    with refused("run.csv", "no column 'query_id'", "'q', 'd1', '1'"):
+    with raises_input_error("run.csv", "no column 'query_id'", "'q', 'd1', '1'"):
         dh.read_run(path)
     path.write_bytes(b"query_id,doc_id,score\nq,d1,1\nq,d\xe9,1\n")
-    with refused("run.csv", "line 3", "UTF-8"):
+    with raises_input_error("run.csv", "line 3", "UTF-8"):
         dh.read_run(path)
 
 
-def test_zstd_that_ends_at_a_line_break_is_not_taken_for_whole(tmp_path):
+def test_truncated_zstd_that_ends_at_a_line_break_raises_input_error(tmp_path):
     lines = [f"q Q0 d{i} {i} {i} t\n".encode() for i in range(20_000)]
     compressor = zstandard.ZstdCompressor().compressobj()
     data = compressor.compress(b"".join(lines[:10_000])) + compressor.flush(
         zstandard.COMPRESSOBJ_FLUSH_BLOCK
     )
     path = tmp_path / "run.zst"
-    path.write_bytes(data)  # whole lines only, but the end is missing
-    with refused("run.zst", "damaged"):
+    path.write_bytes(data)  # complete lines, but the stream does not end
+    with raises_input_error("run.zst", "damaged"):
         dh.read_run(path)
     path.write_bytes(data + compressor.compress(b"".join(lines[10_000:])) + compressor.flush())
     assert len(dh.read_run(path).scores) == 20_000
 
 
 @pytest.mark.parametrize(
-    ("path", "says"),
+    ("path", "facts"),
     [
         ("nowhere.run", ["nowhere.run", "no such file"]),
         (Path("nowhere.run"), ["nowhere.run", "no such file"]),
@@ -154,21 +154,21 @@ def test_zstd_that_ends_at_a_line_break_is_not_taken_for_whole(tmp_path):
         ("a\0b", ["not a file name"]),
     ],
 )
-def test_paths_that_cannot_be_read(path, says):
-    with refused(*says):
+def test_unreadable_paths(path, facts):
+    with raises_input_error(*facts):
         dh.read_run(path)
-    with refused(*says):
+    with raises_input_error(*facts):
         dh.read_qrels(path)
 
 
-def test_a_folder_of_judgements_cannot_be_read(tmp_path):
-    with refused(str(tmp_path), "cannot be read"):
+def test_folder_as_qrels(tmp_path):
+    with raises_input_error(str(tmp_path), "cannot be read"):
         dh.read_qrels(tmp_path)
 
 
 def test_closed_standard_input(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
-    with refused("standard input", "closed"):
+    with raises_input_error("standard input", "closed"):
         dh.read_run("-")
 
 
@@ -228,9 +228,9 @@ OBJECTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("run", "says"), [o[1:] for o in OBJECTS], ids=[o[0] for o in OBJECTS])
-def test_bad_run_objects(run, says):
-    with refused(*says):
+@pytest.mark.parametrize(("run", "facts"), [o[1:] for o in OBJECTS], ids=[o[0] for o in OBJECTS])
+def test_bad_run_objects(run, facts):
+    with raises_input_error(*facts):
         dh.evaluate(QRELS, run, "MRR")
 
 
@@ -260,42 +260,42 @@ QRELS_OBJECTS = [
 
 
 @pytest.mark.parametrize(
-    ("qrels", "says"), [o[1:] for o in QRELS_OBJECTS], ids=[o[0] for o in QRELS_OBJECTS]
+    ("qrels", "facts"), [o[1:] for o in QRELS_OBJECTS], ids=[o[0] for o in QRELS_OBJECTS]
 )
-def test_bad_qrels_objects(qrels, says):
-    with refused(*says):
+def test_bad_qrels_objects(qrels, facts):
+    with raises_input_error(*facts):
         dh.evaluate(qrels, RUN, "MRR")
 
 
-def test_scored_documents_given_as_judgements():
+def test_scored_documents_as_qrels():
     class ScoredDoc:
         query_id, doc_id, score = "q", "d1", 0.5
 
-    with refused("qrels", "entry 0", "(query_id, doc_id, relevance)"):
+    with raises_input_error("qrels", "entry 0", "(query_id, doc_id, relevance)"):
         dh.evaluate([ScoredDoc()], RUN, "MRR")
 
 
-def test_swapped_dicts_are_warned_about():
+def test_swapped_dicts_warn():
     with pytest.warns(dh.DeadheatWarning, match="swapped"):
         result = dh.evaluate(RUN, QRELS, "MRR")
     assert any("swapped" in text for text in result.warnings)
-    # fractions as grades are fine, and so are whole numbers as scores
+    # Fractions as grades and integers as scores are valid.
     assert not dh.evaluate({"q": {"d1": 0.5}}, {"q": {"d1": 0.25}}, "MRR").warnings
     assert not dh.evaluate({"q": {"d1": 0.5}}, {"q": {"d1": 200}}, "MRR").warnings
     assert not dh.evaluate({"q": {"d1": 1}}, {"q": {"d1": 1}}, "MRR").warnings
 
 
-def test_ids_that_never_meet_show_examples_of_both_sides(tmp_path):
+def test_ids_that_do_not_match_show_examples_of_both_inputs(tmp_path):
     qrels = {"q1": {"d": 1}, "q2": {"d": 1}, "q3": {"d": 1}}
     path = tmp_path / "my.run"
     path.write_text("1 Q0 d 1 1 t\n2 Q0 d 1 1 t\n3 Q0 d 1 1 t\n")
-    with refused("my.run", "no query", "'q1' and 'q2'", "'1' and '2'"):
+    with raises_input_error("my.run", "no query", "'q1' and 'q2'", "'1' and '2'"):
         dh.evaluate(qrels, path, "MRR")
     with pytest.warns(dh.DeadheatWarning, match=r"'d1' and 'd2'.*'1' and '2'.*ids match"):
         dh.evaluate({"q": {"d1": 1, "d2": 1}}, {"q": {1: 1.0, 2: 0.5}}, "MRR")
 
 
-def test_missing_and_unjudged_queries_are_warned_about():
+def test_missing_and_unjudged_queries_warn():
     with pytest.warns(dh.DeadheatWarning) as caught:
         result = dh.evaluate(
             {"a": {"d": 1}, "b": {"d": 1}}, {"a": {"d": 1.0}, "x": {"d": 1.0}}, "MRR"
@@ -306,7 +306,7 @@ def test_missing_and_unjudged_queries_are_warned_about():
     assert result["MRR"].expected == 0.5
 
 
-def test_negative_grades_are_said_once_and_do_not_count():
+def test_negative_grades_have_one_note_and_no_effect():
     result = dh.evaluate({"q": {"d1": 1, "d2": -2, "d3": -1}}, RUN, "nDCG")
     assert sum("below 0" in note for note in result.notes) == 1
     assert "2 judgements below 0" in " ".join(result.notes)
@@ -325,7 +325,7 @@ def test_infinite_scores_are_ranked():
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "facts"),
     [
         ({"tie_break": "random"}, ["tie_break", "input, id_desc", "'random'"]),
         ({"tie_break": ["input"]}, ["tie_break must be one of"]),
@@ -339,22 +339,22 @@ def test_infinite_scores_are_ranked():
         ({"nan": "first"}, ["nan", "raise, last", "'first'"]),
     ],
 )
-def test_bad_options(options, says):
-    with refused(*says):
+def test_bad_options(options, facts):
+    with raises_input_error(*facts):
         dh.evaluate(QRELS, RUN, "MRR", **options)
 
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @pytest.mark.parametrize("measure", ["ERR", "nDCG(gain='exp')"])
 @pytest.mark.parametrize("run", [RUN, {"q": {"d2": 1.0, "d3": 2.0}}], ids=["listed", "unlisted"])
-def test_grades_beyond_what_a_power_of_two_can_hold(measure, run):
-    with refused("2 to the power of a grade", "2000"):
+def test_grades_too_large_for_exponential_gain(measure, run):
+    with raises_input_error("2 to the power of a grade", "2000"):
         dh.evaluate({"q": {"d1": 2000, "d2": 1}}, run, measure)
     assert dh.evaluate({"q": {"d1": 2000}}, RUN, "nDCG")["nDCG"].best == 1
 
 
-def test_err_below_its_grades():
-    with refused("max_grade of ERR is 1", "the grade 3"):
+def test_max_grade_of_err_below_a_grade():
+    with raises_input_error("max_grade of ERR is 1", "the grade 3"):
         dh.evaluate({"q": {"d1": 3}}, RUN, "ERR(max_grade=1)")
 
 
@@ -399,25 +399,25 @@ ARRAYS = [
 
 
 @pytest.mark.parametrize(
-    ("scores", "relevance", "options", "says"),
+    ("scores", "relevance", "options", "facts"),
     [a[1:] for a in ARRAYS],
     ids=[a[0] for a in ARRAYS],
 )
-def test_bad_arrays(scores, relevance, options, says):
-    with refused(*says):
+def test_bad_arrays(scores, relevance, options, facts):
+    with raises_input_error(*facts):
         dh.evaluate_arrays(relevance, scores, "MRR", **options)
 
 
-def test_a_stream_cannot_hold_integers_that_only_their_places_tell_apart():
-    """Places differ from piece to piece, so such scores would be counted wrongly."""
-    with refused("float64 cannot hold", "across pieces"):
+def test_tie_counter_rejects_integers_that_float64_rounds():
+    """Ranks of such integers would differ between pieces, so the counts would be wrong."""
+    with raises_input_error("float64 cannot hold", "across pieces"):
         dh.ties.TieCounter(1, query=[0], score=[2**60 + 1], grade=[1], position=[0])
     counter = dh.ties.TieCounter(1, query=[0], score=[5], grade=[1], position=[0])
-    with refused("float64 cannot hold", "across pieces"):
+    with raises_input_error("float64 cannot hold", "across pieces"):
         counter.update([[5, 2**60, 2**60 + 1]])
 
 
-junk = st.recursive(
+arbitrary = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3)),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
@@ -429,8 +429,8 @@ junk = st.recursive(
 
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
-@given(qrels=junk, run=junk)
-def test_any_object_is_evaluated_or_refused(qrels, run):
+@given(qrels=arbitrary, run=arbitrary)
+def test_arbitrary_objects_are_evaluated_or_raise_input_error(qrels, run):
     for q, r in ((qrels, RUN), (QRELS, run), (qrels, run)):
         if "-" in (q, r):
             continue
@@ -444,8 +444,8 @@ def test_any_object_is_evaluated_or_refused(qrels, run):
 
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
-@given(scores=junk, relevance=junk)
-def test_any_array_is_evaluated_or_refused(scores, relevance):
+@given(scores=arbitrary, relevance=arbitrary)
+def test_arbitrary_arrays_are_evaluated_or_raise_input_error(scores, relevance):
     for s, r in ((scores, LABELS), (ROW, relevance), (scores, relevance)):
         try:
             result = dh.evaluate_arrays(r, s, ["nDCG", "MRR"])
@@ -457,7 +457,7 @@ def test_any_array_is_evaluated_or_refused(scores, relevance):
 
 
 @pytest.mark.parametrize("call", [dh.evaluate, dh.Evaluator, dh.compare, dh.diagnose, dh.check])
-def test_an_unknown_option_is_named_with_the_closest_one(call):
+def test_unknown_option_suggests_the_closest_name(call):
     arguments = (QRELS,) if call is dh.Evaluator else (QRELS, RUN)
     with pytest.raises(TypeError, match=r"unknown option 'tiebreak'; did you mean 'tie_break'\?"):
         call(*arguments, tiebreak="input")
@@ -465,10 +465,10 @@ def test_an_unknown_option_is_named_with_the_closest_one(call):
         call(*arguments, xyz=1)
 
 
-def test_compare_refuses_one_run_and_results_that_are_not_in_a_list():
+def test_compare_rejects_a_single_run_and_results_outside_a_list():
     for run in (RUN, dh.formats.read_run(RUN)):
-        with refused("several systems", "compare(qrels, {name: run"):
+        with raises_input_error("several systems", "compare(qrels, {name: run"):
             dh.compare(QRELS, run)
     result = dh.evaluate(QRELS, RUN, ["MRR"])
-    with refused("compare([a, b])"):
+    with raises_input_error("compare([a, b])"):
         dh.compare(result, result)

@@ -1,4 +1,4 @@
-"""The reusable evaluator gives what the functions give, and says the same."""
+"""`Evaluator` returns the same values, notes and warnings as `evaluate`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ rules = st.sampled_from(["input", "id_desc", "id_asc", "pytrec_eval"])
 
 @settings(max_examples=60, deadline=None)
 @given(grades=judged, scores=lists, rule=rules)
-def test_one_query_is_what_evaluate_says_of_it(grades, scores, rule):
-    # Another query holds the highest grade of the judgements.
+def test_single_query_matches_evaluate(grades, scores, rule):
+    # The highest grade of the judgements is in another query.
     qrels = {"q": {**grades, "x": 1}, "other": {"a": 3}}
-    with warnings.catch_warnings(record=True) as alone:
+    with warnings.catch_warnings(record=True) as warnings_of_query:
         warnings.simplefilter("always")
-        found = dh.Evaluator(qrels, ALL, tie_break=rule).query("q", scores)
-    with warnings.catch_warnings(record=True) as together:
+        result = dh.Evaluator(qrels, ALL, tie_break=rule).query("q", scores)
+    with warnings.catch_warnings(record=True) as warnings_of_run:
         warnings.simplefilter("always")
-        whole = dh.evaluate(qrels, {"q": scores}, ALL, tie_break=rule, queries="intersection")
-    assert found.query_ids == ["q"]
-    assert found.views == whole.views
-    assert found.notes == whole.notes
-    assert [str(w.message) for w in alone] == [str(w.message) for w in together]
+        expected = dh.evaluate(qrels, {"q": scores}, ALL, tie_break=rule, queries="intersection")
+    assert result.query_ids == ["q"]
+    assert result.views == expected.views
+    assert result.notes == expected.notes
+    assert [str(w.message) for w in warnings_of_query] == [str(w.message) for w in warnings_of_run]
 
 
 @settings(max_examples=30, deadline=None)
@@ -44,23 +44,23 @@ def test_one_query_is_what_evaluate_says_of_it(grades, scores, rule):
     run=st.dictionaries(st.sampled_from("pqr"), lists, min_size=1),
 )
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
-def test_queries_one_by_one_are_the_run_at_once(qrels, run):
+def test_single_queries_match_the_whole_run(qrels, run):
     both = [query for query in run if query in qrels]
     if not both:
         return
     evaluator = dh.Evaluator(qrels, ALL, queries="intersection")
-    whole = evaluator(run)
-    assert whole.views == dh.evaluate(qrels, run, ALL, queries="intersection").views
+    expected = evaluator(run)
+    assert expected.views == dh.evaluate(qrels, run, ALL, queries="intersection").views
     for query in both:
         one = evaluator.query(query, run[query])
-        i = whole.query_ids.index(query)
+        i = expected.query_ids.index(query)
         for measure, views in one.views.items():
             for name, values in vars(views).items():
                 if values is not None:
-                    assert values[0] == getattr(whole.views[measure], name)[i], (measure, name)
+                    assert values[0] == getattr(expected.views[measure], name)[i], (measure, name)
 
 
-def test_an_evaluator_is_used_again_and_keeps_its_judgements():
+def test_evaluator_copies_its_judgements():
     qrels = {"q": {"d1": 1}}
     evaluator = dh.Evaluator(qrels, "MRR")
     qrels["q"]["d2"] = 1
@@ -69,24 +69,24 @@ def test_an_evaluator_is_used_again_and_keeps_its_judgements():
     assert repr(evaluator) == "<Evaluator qrels, 1 queries: MRR>"
 
 
-def test_ids_may_be_numbers_and_lists_pairs():
+def test_query_accepts_integer_ids_and_pairs():
     evaluator = dh.Evaluator({7: {1: 1}}, "MRR")
     assert evaluator.query(7, {2: 0.5, 1: 0.5})["MRR"].worst == 0.5
     assert evaluator.query("7", [("2", 0.5), ("1", 0.5)])["MRR"].worst == 0.5
 
 
-def test_options_are_those_of_evaluate():
+def test_options_of_evaluate():
     scores = {"d1": 0.5, "d2": 0.5 + 1e-12, "d3": float("nan")}
     qrels = {"q": {"d1": 1}}
     assert dh.Evaluator(qrels, "MRR", nan="last").query("q", scores)["MRR"].range == 0
-    near = dh.Evaluator(qrels, "MRR", nan="last", tie_tolerance=1e-9).query("q", scores)
-    assert near["MRR"].range == 0.5
-    coarse = dh.Evaluator(qrels, "MRR", nan="last", score_dtype="float32").query("q", scores)
-    assert coarse["MRR"].range == 0.5
+    tolerant = dh.Evaluator(qrels, "MRR", nan="last", tie_tolerance=1e-9).query("q", scores)
+    assert tolerant["MRR"].range == 0.5
+    float32 = dh.Evaluator(qrels, "MRR", nan="last", score_dtype="float32").query("q", scores)
+    assert float32["MRR"].range == 0.5
     with pytest.raises(dh.InputError, match=r"query 'q', document 'd3'.*NaN"):
         dh.Evaluator(qrels, "MRR").query("q", scores)
-    nothing = dh.Evaluator({"q": {"d1": 0}}, "MRR", queries="all").query("q", {"d1": 1.0})
-    assert nothing["MRR"].best == 0
+    no_relevant = dh.Evaluator({"q": {"d1": 0}}, "MRR", queries="all").query("q", {"d1": 1.0})
+    assert no_relevant["MRR"].best == 0
 
 
 @pytest.mark.parametrize(
@@ -100,37 +100,37 @@ def test_options_are_those_of_evaluate():
         (None, {"d1": 1.0}, "NoneType is not an id"),
     ],
 )
-def test_bad_input_is_refused(query, scores, message):
+def test_bad_input_raises_input_error(query, scores, message):
     evaluator = dh.Evaluator({"q": {"d1": 1}, "none": {"d1": 0}}, "MRR")
     with pytest.raises(dh.InputError, match=message):
         evaluator.query(query, scores)
 
 
-def test_a_lost_document_is_told():
+def test_ids_that_do_not_match_warn():
     with pytest.warns(dh.DeadheatWarning, match="documents .*'d1'.*'8'"):
         dh.Evaluator({"q": {"d1": 1}}, "MRR").query("q", {8: 1.0})
 
 
-def test_bad_options_are_refused_at_once():
+def test_bad_options_raise_input_error_on_construction():
     with pytest.raises(dh.InputError, match="unknown measure"):
         dh.Evaluator({"q": {"d1": 1}}, "nDGC")
     with pytest.raises(dh.InputError, match="tie_break must be one of"):
         dh.Evaluator({"q": {"d1": 1}}, "MRR", tie_break="luck")
 
 
-def test_views_of_a_query_do_not_depend_on_its_neighbours():
-    """Neither ties elsewhere nor their absence move a bit of a query's values."""
+def test_values_of_a_query_do_not_depend_on_other_queries():
+    """With or without ties in other queries, the values are equal bit by bit."""
     rng = np.random.default_rng(5)
     scores = rng.normal(size=(30, 40)).round(1)
     scores[::2] = rng.permuted(np.arange(40.0)[None].repeat(15, 0), axis=1)  # no ties
     labels = rng.integers(0, 3, scores.shape) * (rng.random(scores.shape) < 0.1)
     labels[:, 0] = 1
     measures = [m for m in ALL if not m.needs_judged and m.name != "ERR"]
-    whole = dh.evaluate_arrays(labels, scores, measures)
+    expected = dh.evaluate_arrays(labels, scores, measures)
     for q in range(len(scores)):
         one = dh.evaluate_arrays(labels[q : q + 1], scores[q : q + 1], measures)
         for measure, views in one.views.items():
             if getattr(measure, "gain", None) == "scaled":
                 continue
             for name, values in vars(views).items():
-                assert values[0] == getattr(whole.views[measure], name)[q], (measure, name)
+                assert values[0] == getattr(expected.views[measure], name)[q], (measure, name)

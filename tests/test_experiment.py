@@ -1,4 +1,4 @@
-"""Experiments on tiny models: every regime against an independent computation."""
+"""Studies of tiny models, with every regime compared with an independent computation."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ QUERY_TEXT = {row["_id"]: row["text"] for row in QUERIES}
 PAIRS = [(query, doc) for query, docs in LISTS.items() for doc in docs]
 
 
-def text_of(doc: str) -> str:
+def get_text(doc: str) -> str:
     return TEXTS[int(doc[1:])]
 
 
-def study(made, kind, **changes):
+def build_study(made, kind, **changes):
     options = {"model_dtypes": ["bf16"], "measures": MEASURES, "batch_size": 4, **changes}
     return Study.of(models=[made[kind]], datasets=[made["data"]], **options)
 
 
-def run(made, kind, folder, **changes):
-    """Run one model, and give its results by model dtype and regime."""
-    assert run_study(study(made, kind, **changes), folder) == []
+def run_and_load(made, kind, folder, **changes):
+    """Run one model and return its results by model dtype and regime."""
+    assert run_study(build_study(made, kind, **changes), folder) == []
     return {(each.model_dtype, each.regime): each for each in load_results(folder)}
 
 
@@ -65,12 +65,12 @@ def sigmoid64(logits):
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "softmax", "yes-no"])
-def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind, tmp_path):
+def test_reranker_regimes_match_an_independent_computation(made, kind, tmp_path):
     dtypes = ["bf16", "fp32"]
-    found = run(made, kind, tmp_path / "out", model_dtypes=dtypes, regimes=list(REGIMES))
+    results = run_and_load(made, kind, tmp_path / "out", model_dtypes=dtypes, regimes=list(REGIMES))
     in_fp32 = [("fp32", "native"), ("fp32", "hps-logit")]
-    assert list(found) == [("bf16", regime) for regime in REGIMES] + in_fp32
-    texts = [(QUERY_TEXT[query], text_of(doc)) for query, doc in PAIRS]
+    assert list(results) == [("bf16", regime) for regime in REGIMES] + in_fp32
+    texts = [(QUERY_TEXT[query], get_text(doc)) for query, doc in PAIRS]
     for dtype in ("bf16", "fp32"):
         model = load_model(made[kind], model_dtype=dtype, device="cpu", batch_size=4)
         output, head = outputs_of(model, texts, with_hidden=True), model.head()
@@ -82,32 +82,34 @@ def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind
             odds, head_odds = logits.float()[:, 0], exact[:, 0]
         else:
             native = logits.softmax(dim=1)[:, 1].float().numpy()
-            # Of two logits the softmax is the sigmoid of their difference, taken exactly.
+            # The softmax of two logits is the sigmoid of their exact difference.
             odds, head_odds = (z[:, 1].double() - z[:, 0].double() for z in (logits, exact))
         hps = sigmoid64(odds)
-        wanted = {
+        expected_scores = {
             "native": native if dtype == "bf16" else hps,
             "hps": hps,
             "head": sigmoid64(head_odds),
             "hps-logit": odds.float().numpy(),
             "head-logit": head_odds.float().numpy(),
         }
-        for (of, regime), stored in found.items():
-            if of != dtype:
+        for (model_dtype, regime), stored in results.items():
+            if model_dtype != dtype:
                 continue
             scores = stored.scores()
             assert list(zip(scores["query_id"], scores["doc_id"], strict=True)) == PAIRS
-            # A sum of the head rounds by the shape of its batch; the BF16 operation is torch's.
+            # Sums of the head depend on the batch shape. Native BF16 scores must be equal.
             tolerance = 1e-6 if regime.startswith("head") else 1e-7
             rtol, atol = (tolerance, 0) if "logit" not in regime else (0, tolerance)
             rtol = 0 if (dtype, regime) == ("bf16", "native") else rtol
-            np.testing.assert_allclose(scores["score"], wanted[regime], rtol=rtol, atol=atol)
-            again = {query: {} for query in LISTS}
+            np.testing.assert_allclose(
+                scores["score"], expected_scores[regime], rtol=rtol, atol=atol
+            )
+            lists = {query: {} for query in LISTS}
             for query, doc, value in scores.iter_rows():
-                again[query][doc] = value
+                lists[query][doc] = value
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", dh.DeadheatWarning)
-                expected = dh.evaluate(JUDGEMENTS, again, MEASURES)
+                expected = dh.evaluate(JUDGEMENTS, lists, MEASURES)
             assert stored.result.warnings == expected.warnings
             for measure in MEASURES:
                 assert stored.result[measure] == expected[measure]
@@ -116,66 +118,66 @@ def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind
 
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_products_of_given_candidates(made, similarity, tmp_path):
+def test_products_match_an_independent_computation(made, similarity, tmp_path):
     model = {"name": made["product"], "similarity": similarity}
     options = {"models": [model], "datasets": [made["data"]], "model_dtypes": ["bf16", "fp32"]}
     assert run_study(Study.of(**options, measures=MEASURES, batch_size=4), tmp_path / "out") == []
-    found = {(each.model_dtype, each.regime): each for each in load_results(tmp_path / "out")}
-    assert list(found) == [("bf16", "native"), ("bf16", "hps"), ("fp32", "native")]
+    results = {(each.model_dtype, each.regime): each for each in load_results(tmp_path / "out")}
+    assert list(results) == [("bf16", "native"), ("bf16", "hps"), ("fp32", "native")]
     encoder = load_model(made["product"], model_dtype="bf16", device="cpu", batch_size=4)
     documents = sorted({doc for _, doc in PAIRS}, key=lambda doc: int(doc[1:]))
-    texts = list(dict.fromkeys(map(text_of, documents)))  # each is encoded once
+    texts = list(dict.fromkeys(map(get_text, documents)))  # each is encoded once
     vectors = outputs_of(encoder, texts, "document").vectors
-    asked = outputs_of(encoder, list(QUERY_TEXT.values()), "query").vectors
-    wide = asked.double() @ vectors.double().T
+    query_vectors = outputs_of(encoder, list(QUERY_TEXT.values()), "query").vectors
+    products = query_vectors.double() @ vectors.double().T
     if similarity == "cosine":
-        wide /= asked.double().norm(dim=1, keepdim=True) * vectors.double().norm(dim=1)
+        products /= query_vectors.double().norm(dim=1, keepdim=True) * vectors.double().norm(dim=1)
     rows = {query: i for i, query in enumerate(QUERY_TEXT)}
-    exact = [float(wide[rows[q], texts.index(text_of(doc))]) for q, doc in PAIRS]
-    np.testing.assert_allclose(found["bf16", "hps"].scores()["score"], exact, rtol=1e-5)
-    native = found["bf16", "native"].scores()["score"].to_numpy()
+    exact = [float(products[rows[q], texts.index(get_text(doc))]) for q, doc in PAIRS]
+    np.testing.assert_allclose(results["bf16", "hps"].scores()["score"], exact, rtol=1e-5)
+    native = results["bf16", "native"].scores()["score"].to_numpy()
     np.testing.assert_allclose(native, exact, rtol=2**-5)  # BF16 norms, products and sums
     assert np.array_equal(torch.tensor(native).bfloat16().float().numpy(), native)
-    assert set(found["bf16", "hps"].outputs()) == {"queries", "documents"}
+    assert set(results["bf16", "hps"].outputs()) == {"queries", "documents"}
 
 
 @pytest.mark.parametrize(("normalize", "function"), [(True, "dot"), (False, "cosine")])
-def test_the_product_follows_from_whether_the_model_normalises(made, tmp_path, normalize, function):
+def test_default_similarity_depends_on_normalisation(made, tmp_path, normalize, function):
     encoder = tiny.bert_encoder(tmp_path / "encoder")
     tiny.add_pooling(encoder, "mean", normalize=normalize)
-    found = run({**made, "product": str(encoder)}, "product", tmp_path / "out")
-    provenance = found["bf16", "hps"].result.provenance
+    results = run_and_load({**made, "product": str(encoder)}, "product", tmp_path / "out")
+    provenance = results["bf16", "hps"].result.provenance
     assert provenance.scoring.function == function
     assert provenance.model.normalised is normalize
 
 
 @pytest.mark.parametrize("depth", [None, 3])
-def test_progress_is_told_while_a_full_corpus_is_counted(made, tmp_path, depth):
-    told = []
-    wanted = study(made, "product", candidates="full", depth=depth)
-    assert run_study(wanted, tmp_path, progress=lambda *step: told.append(step)) == []
+def test_progress_is_reported_while_a_full_corpus_is_counted(made, tmp_path, depth):
+    calls = []
+    study = build_study(made, "product", candidates="full", depth=depth)
+    assert run_study(study, tmp_path, progress=lambda *step: calls.append(step)) == []
     documents = len(TEXTS) - 1
     for regime in ("native", "hps"):
-        steps = [step for step in told if step[0].endswith(f": {regime}, counting")]
+        steps = [step for step in calls if step[0].endswith(f": {regime}, counting")]
         assert steps[-1][1:] == (documents, documents)
 
 
 @pytest.mark.parametrize(("block", "chunk"), [(1 << 20, 1 << 20), (5, 8), (1, 1)])
-def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypatch, block, chunk):
+def test_full_corpus_in_blocks_matches_evaluate(made, tmp_path, monkeypatch, block, chunk):
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_chunks, limit, block)
     monkeypatch.setattr(derive, "CHUNK", chunk)
     options = {"candidates": "full", "measures": [*MEASURES, "Judged@5"]}
-    found = run(made, "product", tmp_path, **options)
-    for stored in found.values():
+    results = run_and_load(made, "product", tmp_path, **options)
+    for stored in results.values():
         scores = stored.scores()
         assert len(scores) == len(QUERIES) * (len(TEXTS) - 1)
-        dense = {query: {} for query in QUERY_TEXT}
+        run = {query: {} for query in QUERY_TEXT}
         for query, doc, value in scores.iter_rows():
-            dense[query][doc] = value
+            run[query][doc] = value
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dh.DeadheatWarning)
-            expected = dh.evaluate(JUDGEMENTS, dense, options["measures"])
+            expected = dh.evaluate(JUDGEMENTS, run, options["measures"])
         assert stored.result.query_ids == expected.query_ids
         for measure in options["measures"]:
             assert stored.result[measure] == expected[measure]
@@ -183,14 +185,14 @@ def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypa
         assert stored.ties == ScoreFacts(len(scores), len(sizes), sizes.max())
         assert stored.result.remarks == tuple(
             remark for remark in expected.remarks if "tie group" not in remark.pattern
-        )  # the corpus is complete, and nothing was cut from it
+        )  # lists of a full corpus are not cut
 
 
 @pytest.mark.parametrize("candidates", ["given", "full"])
 def test_documents_with_the_same_text_are_encoded_once_and_tie(made, tmp_path, candidates):
-    found = run(made, "product", tmp_path, candidates=candidates)
-    for stored in found.values():
-        assert len(stored.outputs()["documents"]) == len(set(TEXTS)) - 1  # none for the empty one
+    results = run_and_load(made, "product", tmp_path, candidates=candidates)
+    for stored in results.values():
+        assert len(stored.outputs()["documents"]) == len(set(TEXTS)) - 1  # without the empty text
         assert stored.result.provenance.inputs["documents"].count == len(set(TEXTS)) - 1
         scores = stored.scores()
         twins = scores.filter(doc_id=TWIN)["score"].to_list()
@@ -198,72 +200,75 @@ def test_documents_with_the_same_text_are_encoded_once_and_tie(made, tmp_path, c
         assert len(twins) == len(QUERIES)
 
 
-def test_a_very_long_run_is_evaluated_but_not_written(made, tmp_path, monkeypatch):
+def test_very_long_run_is_evaluated_but_not_written(made, tmp_path, monkeypatch):
     monkeypatch.setattr(derive, "LONGEST_RUN", 0)
-    found = run(made, "product", tmp_path, candidates="full")
+    results = run_and_load(made, "product", tmp_path, candidates="full")
     with pytest.raises(dh.InputError, match="too long to be stored"):
-        found["bf16", "hps"].scores()
-    assert found["bf16", "hps"].result["MRR"].expected > 0
+        results["bf16", "hps"].scores()
+    assert results["bf16", "hps"].result["MRR"].expected > 0
 
 
-def test_the_full_corpus_can_be_cut_at_a_depth(made, tmp_path):
-    whole = run(made, "product", tmp_path / "whole", candidates="full")
-    cut = run(made, "product", tmp_path / "cut", candidates="full", depth=4)
-    for key in whole:
+def test_depth_cuts_lists_of_a_full_corpus(made, tmp_path):
+    full = run_and_load(made, "product", tmp_path / "full", candidates="full")
+    cut = run_and_load(made, "product", tmp_path / "cut", candidates="full", depth=4)
+    for key in full:
         kept = cut[key].scores()
-        for (query,), scores in whole[key].scores().group_by("query_id", maintain_order=True):
+        for (query,), scores in full[key].scores().group_by("query_id", maintain_order=True):
             best = scores.sort("score", descending=True, maintain_order=True).head(4)
             assert kept.filter(query_id=query).rows() == best.rows()
 
 
-def test_a_full_corpus_is_not_for_rerankers(made, tmp_path):
-    (failure,) = run_study(study(made, "sigmoid", candidates="full"), tmp_path)
+def test_full_corpus_with_a_reranker_fails(made, tmp_path):
+    (failure,) = run_study(build_study(made, "sigmoid", candidates="full"), tmp_path)
     assert "choose --candidates bm25" in str(failure.error)
 
 
 def test_bm25_candidates(made, tmp_path):
     pytest.importorskip("bm25s")
-    found = run(made, "sigmoid", tmp_path / "out", candidates="bm25", depth=3)
-    counts = found["bf16", "hps"].scores().group_by("query_id").len()["len"]
+    results = run_and_load(made, "sigmoid", tmp_path / "out", candidates="bm25", depth=3)
+    counts = results["bf16", "hps"].scores().group_by("query_id").len()["len"]
     # The empty document may be among the three.
     assert set(counts) <= {2, 3}
-    dataset = found["bf16", "hps"].result.provenance.dataset
+    dataset = results["bf16", "hps"].result.provenance.dataset
     assert dataset.candidates.startswith("bm25 top 3")
 
 
-def test_scoring_dtypes_are_regimes_of_their_own(made, tmp_path):
-    found = run(made, "sigmoid", tmp_path / "out", regimes=[], scoring_dtypes=["fp16", "e5m2"])
-    assert [regime for _, regime in found] == ["scored-fp16", "scored-fp8_e5m2"]
-    logits = found["bf16", "scored-fp16"].outputs()["logits"][:, 0]
+def test_scoring_dtypes_are_separate_regimes(made, tmp_path):
+    results = run_and_load(
+        made, "sigmoid", tmp_path / "out", regimes=[], scoring_dtypes=["fp16", "e5m2"]
+    )
+    assert [regime for _, regime in results] == ["scored-fp16", "scored-fp8_e5m2"]
+    logits = results["bf16", "scored-fp16"].outputs()["logits"][:, 0]
     assert logits.dtype == torch.bfloat16
-    scores = found["bf16", "scored-fp16"].scores()["score"].to_numpy()
+    scores = results["bf16", "scored-fp16"].scores()["score"].to_numpy()
     assert np.array_equal(scores, logits.half().sigmoid().float().numpy())
-    assert found["bf16", "scored-fp16"].result.provenance.scoring.scoring_dtype == "fp16"
+    assert results["bf16", "scored-fp16"].result.provenance.scoring.scoring_dtype == "fp16"
 
 
-def test_exported_runs_give_the_same_numbers_to_deadheat_eval(made, tmp_path):
+def test_eval_of_exported_runs_gives_the_same_values(made, tmp_path):
     for kind, candidates in (("softmax", "given"), ("product", "full")):
         folder = tmp_path / kind
-        found = run(made, kind, folder, candidates=candidates)
+        results = run_and_load(made, kind, folder, candidates=candidates)
         qrels = next(folder.glob("datasets/*/qrels.txt"))
-        for stored in found.values():
+        for stored in results.values():
             exported = stored.cell.path / "runs" / f"{stored.regime}.txt"
-            words = ["eval", str(qrels), str(exported), "--format", "json", "--per-query"]
-            words += [word for measure in MEASURES for word in ("-m", measure)]
-            done = CliRunner().invoke(main, words)
-            assert done.exit_code == 0, done.output
-            again = dh.Result.from_dict(json.loads(done.stdout)[0])
-            assert again.query_ids == [q.replace(" ", "%20") for q in stored.result.query_ids]
+            args = ["eval", str(qrels), str(exported), "--format", "json", "--per-query"]
+            args += [word for measure in MEASURES for word in ("-m", measure)]
+            outcome = CliRunner().invoke(main, args)
+            assert outcome.exit_code == 0, outcome.output
+            evaluated = dh.Result.from_dict(json.loads(outcome.stdout)[0])
+            assert evaluated.query_ids == [q.replace(" ", "%20") for q in stored.result.query_ids]
             for measure in MEASURES:
-                assert again[measure] == stored.result[measure]
+                assert evaluated[measure] == stored.result[measure]
             ranks = [int(line.split()[3]) for line in exported.read_text().splitlines()]
             assert ranks[:3] == [1, 2, 3]
 
 
-def test_everything_travels_with_a_result(made, tmp_path):
+def test_results_have_complete_provenance(made, tmp_path):
     (tmp_path / "out1").mkdir()
-    found = run(made, "yes-no", tmp_path / "out[1]", max_length=180)  # a path is not a pattern
-    stored = found["bf16", "head"]
+    # The brackets in the folder's name are not a glob pattern.
+    results = run_and_load(made, "yes-no", tmp_path / "out[1]", max_length=180)
+    stored = results["bf16", "head"]
     provenance = stored.result.provenance
     model, dataset = provenance.model, provenance.dataset
     assert (model.model_dtype, model.batch_size, model.max_length) == ("bf16", 4, 180)
@@ -286,7 +291,7 @@ def test_everything_travels_with_a_result(made, tmp_path):
     assert set(stored.outputs()) == {"logits", "head_logits"}
 
 
-def test_not_a_number_is_a_failure_that_names_the_input(made, tmp_path):
+def test_nan_logits_fail_with_the_name_of_the_input(made, tmp_path):
     broken = tmp_path / "broken"
     from safetensors.torch import load_file, save_file
 
@@ -304,14 +309,14 @@ def test_not_a_number_is_a_failure_that_names_the_input(made, tmp_path):
     assert "bf16" in str(failure.error)
 
 
-def test_the_same_study_twice_gives_the_same_bytes(made, tmp_path):
+def test_same_study_gives_identical_files(made, tmp_path):
     for name in ("one", "two"):
-        run(made, "softmax", tmp_path / name)
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+        run_and_load(made, "softmax", tmp_path / name)
+    assert read_files(tmp_path / "one") == read_files(tmp_path / "two")
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """All files but those of the process."""
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of all files except the lock file, by relative path."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -319,6 +324,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_experiments_are_imported_without_torch():
+def test_importing_experiment_does_not_import_torch():
     code = "import sys, deadheat.lab.experiment; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,9 +1,10 @@
-"""`deadheat run` and its tables; studies from words and files."""
+"""`deadheat run`, its tables, and studies from options and files."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -32,14 +33,14 @@ from deadheat.tables import render  # noqa: E402
 __all__ = ["made"]
 
 
-def call(*words: str, status: int = 0):
-    done = CliRunner().invoke(main, ["run", *map(str, words)])
-    assert done.exit_code == status, done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit)
-    return done
+def invoke_run(*args: str, status: int = 0):
+    outcome = CliRunner().invoke(main, ["run", *map(str, args)])
+    assert outcome.exit_code == status, outcome.output
+    assert outcome.exception is None or isinstance(outcome.exception, SystemExit)
+    return outcome
 
 
-def test_the_study_of_the_paper():
+def test_paper_study():
     study = paper_study()
     assert [model.name for model in study.models] == [
         "Qwen/Qwen3-Reranker-0.6B",
@@ -55,13 +56,13 @@ def test_the_study_of_the_paper():
     assert len(study.cells) == len(set(study.cells)) == 5 * 3 * 2
     assert {cell.model_dtype for cell in study.cells} == {"bf16", "fp16", "fp32"}
     assert study.regimes == ("native", "hps", "head")
-    assert (study.batch_size, study.max_length) == ((16,), None)  # presets hold the lengths
-    wanted = [f"{name}@{k}" for name in ("nDCG", "MRR", "MAP", "Recall") for k in range(1, 101)]
-    assert list(map(repr, study.all_measures)) == wanted
+    assert (study.batch_size, study.max_length) == ((16,), None)  # presets set the lengths
+    expected = [f"{name}@{k}" for name in ("nDCG", "MRR", "MAP", "Recall") for k in range(1, 101)]
+    assert list(map(repr, study.all_measures)) == expected
     assert paper_study(limit=3, device="cpu").limit == 3
 
 
-def test_a_study_in_toml(tmp_path):
+def test_read_study_from_toml(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(
         """
@@ -85,14 +86,14 @@ def test_a_study_in_toml(tmp_path):
     assert len(study.cells) == 4
 
 
-def test_a_study_file_alone_cannot_allow_foreign_code(tmp_path):
+def test_study_file_alone_cannot_allow_remote_code(tmp_path):
     path, out = tmp_path / "study.toml", tmp_path / "out"
     path.write_text("models = ['a/b', 'c/d']\ndatasets = ['e/f']\ntrust_remote_code = true")
     with pytest.raises(InputError) as caught:
         read_study(path)
     for fact in (str(path), "'a/b', 'c/d'", "--trust-remote-code", "trust_remote_code=True"):
         assert fact in str(caught.value)
-    assert str(caught.value) in call("--study", path, "-o", out, status=2).stderr
+    assert str(caught.value) in invoke_run("--study", path, "-o", out, status=2).stderr
     assert not out.exists()
     assert read_study(path, trust_remote_code=True).trust_remote_code
     assert not read_study(path, trust_remote_code=False).trust_remote_code
@@ -100,7 +101,7 @@ def test_a_study_file_alone_cannot_allow_foreign_code(tmp_path):
     assert not read_study(path).trust_remote_code
 
 
-def test_a_single_value_is_a_list_of_one(tmp_path):
+def test_single_value_is_read_as_a_list(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text("models = 'a'\ndatasets = {name = 'b'}\nregimes = 'hps'\ncutoffs = 3")
     assert read_study(path) == Study.of(models=["a"], datasets=["b"], regimes=["hps"], cutoffs=[3])
@@ -113,8 +114,8 @@ def test_a_single_value_is_a_list_of_one(tmp_path):
         ("models = ['a']\ndatasets = ['b']\nspeed = 9", "unknown key 'speed'; known keys: models"),
         ("models = [{name='a', dtype='x'}]\ndatasets = ['b']", "models: unknown key 'dtype'"),
         ("models = [1]\ndatasets = ['b']", "names, or tables"),
-        ("models = ['a']", "no dataset; give at least one (--dataset)"),
-        ("datasets = ['a']", "no model; give at least one (--model)"),
+        ("models = ['a']", "(--dataset)"),
+        ("datasets = ['a']", "(--model)"),
         ("models = ['a']\ndatasets = ['b']\nbatch_size = '4'", "batch_size must be a whole number"),
         ("models = ['a']\ndatasets = ['b']\nbatch_size = true", "must be a whole number"),
         ("models = ['a']\ndatasets = ['b']\nlimit = 0", "limit must be at least 1"),
@@ -126,25 +127,25 @@ def test_a_single_value_is_a_list_of_one(tmp_path):
         ("models = ['a']\ndatasets = ['b']\ncandidates = 'all'", "must be one of given, bm25"),
         (
             "models = ['a']\ndatasets = ['b']\nregimes = []",
-            "no regime; give at least one (--regime)",
+            "(--regime)",
         ),
         ("models = [{name='a', similarity='x'}]\ndatasets = ['b']", "one of dot, cosine"),
         ("models = [", "not valid TOML"),
         ("models = " + "[" * 50_000, "not valid TOML"),
     ],
 )
-def test_mistakes_in_a_study_are_named(tmp_path, text, message):
+def test_bad_study_raises_input_error(tmp_path, text, message):
     path = tmp_path / "study.toml"
     path.write_text(text)
     with pytest.raises(InputError) as caught:
         read_study(path)
     assert message in str(caught.value)
-    done = call("--study", path, "--output", tmp_path / "out", status=2)
-    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    outcome = invoke_run("--study", path, "--output", tmp_path / "out", status=2)
+    assert outcome.stderr.startswith("error: ") and outcome.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_bad_input_ends_with_one_message(made, tmp_path):
+def test_bad_input_exits_with_one_error_line(made, tmp_path):
     model, data, out = made["sigmoid"], made["data"], tmp_path / "out"
     cases = [
         ((), "(--model)"),
@@ -158,20 +159,20 @@ def test_bad_input_ends_with_one_message(made, tmp_path):
         (("--paper", "--study", "x.toml"), "choose one"),
         (("--study", tmp_path / "no.toml"), "cannot be read"),
     ]
-    for words, message in cases:
-        done = call(*words, "--model-dtype", "bf16", "--output", out, status=2)
-        assert message in done.stderr
-        assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
-        assert done.stdout == ""
+    for args, message in cases:
+        outcome = invoke_run(*args, "--model-dtype", "bf16", "--output", out, status=2)
+        assert message in outcome.stderr
+        assert outcome.stderr.startswith("error: ") and outcome.stderr.count("\n") == 1
+        assert outcome.stdout == ""
 
 
-def test_a_run_from_words_to_tables(made, tmp_path):
-    words = ["--model", made["sigmoid"], "--model", made["product"], "--dataset", made["data"]]
-    words += ["-m", "nDCG", "-m", "MRR@2", "-k", "3", "--batch-size", "4", "--max-length", "20"]
-    words += ["--output", str(tmp_path / "out")]
-    done = call(*words)
-    assert "note: data: left out 4 empty candidates" in done.stderr
-    assert "39 inputs (logits) were cut at 20 tokens" in done.stderr
+def test_run_prints_tables_of_its_results(made, tmp_path):
+    args = ["--model", made["sigmoid"], "--model", made["product"], "--dataset", made["data"]]
+    args += ["-m", "nDCG", "-m", "MRR@2", "-k", "3", "--batch-size", "4", "--max-length", "20"]
+    args += ["--output", str(tmp_path / "out")]
+    outcome = invoke_run(*args)
+    assert re.search(r"data: .* 4 empty candidates", outcome.stderr)
+    assert re.search(r"39 inputs \(logits\) .* 20 tokens", outcome.stderr)
     for name in (
         "native",
         "hps",
@@ -183,9 +184,9 @@ def test_a_run_from_words_to_tables(made, tmp_path):
         "FP32",
         "distinct",
     ):
-        assert name in done.stdout
-    again = call(*words, "--format", "markdown")
-    assert "| data | nDCG@3 | sigmoid | bf16 |" in again.stdout
+        assert name in outcome.stdout
+    repeated = invoke_run(*args, "--format", "markdown")
+    assert "| data | nDCG@3 | sigmoid | bf16 |" in repeated.stdout
 
     results = load_results(tmp_path / "out")
     rows = list(csv.DictReader(io.StringIO(render([table1(results)], "csv"))))
@@ -220,10 +221,10 @@ def test_a_run_from_words_to_tables(made, tmp_path):
         table1(results, ["ERR"])
 
 
-def test_of_very_many_measures_some_are_shown(made, tmp_path):
-    words = ["--model", made["sigmoid"], "--dataset", made["data"], "--output", str(tmp_path)]
-    call(
-        *words,
+def test_table_omits_some_of_many_measures(made, tmp_path):
+    args = ["--model", made["sigmoid"], "--dataset", made["data"], "--output", str(tmp_path)]
+    invoke_run(
+        *args,
         "--model-dtype",
         "fp32",
         "-m",
@@ -233,82 +234,87 @@ def test_of_very_many_measures_some_are_shown(made, tmp_path):
         *["-k", "1", "-k", "2", "-k", "3", "-k", "10", "-k", "20"],
     )
     results = load_results(tmp_path)
-    shown = render([table1(results)], "markdown")
-    assert "MRR@10" in shown and "nDCG@10" in shown and "nDCG@20" not in shown
-    assert "| sigmoid | fp32 |" in shown, "a model run in FP32 alone is shown, too"
+    text = render([table1(results)], "markdown")
+    assert "MRR@10" in text and "nDCG@10" in text and "nDCG@20" not in text
+    assert "| sigmoid | fp32 |" in text, "a model that was only run in FP32 has a row"
     assert len(every_measure(results)) == 10
-    words = ["table", str(tmp_path), "--format", "csv"]
-    assert len(CliRunner().invoke(main, words).stdout.splitlines()) == 1 + 10
+    args = ["table", str(tmp_path), "--format", "csv"]
+    assert len(CliRunner().invoke(main, args).stdout.splitlines()) == 1 + 10
 
 
-def test_a_failing_cell_does_not_stop_the_others(made, tmp_path):
-    words = ["--model", str(tmp_path / "no"), "--model", made["sigmoid"], "--dataset", made["data"]]
-    done = call(*words, "--model-dtype", "bf16", "--output", tmp_path / "out", status=2)
-    assert done.stderr.startswith(f"error: {tmp_path / 'no'} in bf16 on")
-    assert "sigmoid" in done.stdout
+def test_failing_cell_does_not_stop_other_cells(made, tmp_path):
+    args = ["--model", str(tmp_path / "no"), "--model", made["sigmoid"], "--dataset", made["data"]]
+    outcome = invoke_run(*args, "--model-dtype", "bf16", "--output", tmp_path / "out", status=2)
+    assert outcome.stderr.startswith(f"error: {tmp_path / 'no'} in bf16 on")
+    assert "sigmoid" in outcome.stdout
     assert Study.of(models=["a"], datasets=["b"]).cells[0].model_dtype == "bf16"
 
 
-def test_a_run_that_the_user_ends_says_what_is_kept(made, tmp_path, monkeypatch):
-    words = ["--model", made["sigmoid"], "--dataset", made["data"], "--output", tmp_path / "out"]
-    whole = run.run_study
+def test_interrupted_run_reports_the_output_folder(made, tmp_path, monkeypatch):
+    args = ["--model", made["sigmoid"], "--dataset", made["data"], "--output", tmp_path / "out"]
+    original = run.run_study
 
-    def ended(study, folder, **options):
-        whole(study, folder, **options)
+    def interrupt(study, folder, **options):
+        original(study, folder, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "run_study", ended)
-    done = call(*words, "--model-dtype", "bf16", "--batch-size", "16", status=130)
-    last = done.stderr.splitlines()[-1]
+    monkeypatch.setattr(run, "run_study", interrupt)
+    outcome = invoke_run(*args, "--model-dtype", "bf16", "--batch-size", "16", status=130)
+    last = outcome.stderr.splitlines()[-1]
     assert last.startswith("stopped: ") and str(tmp_path / "out") in last
     assert "same command" in last
-    assert done.stdout == "" and "Aborted" not in done.stderr
-    monkeypatch.setattr(run, "run_study", whole)
-    done = call(*words, "--model-dtype", "bf16", "--batch-size", "16")
-    assert "Ties can" in done.stdout.rpartition("\n\n")[2]
+    assert outcome.stdout == "" and "Aborted" not in outcome.stderr
+    monkeypatch.setattr(run, "run_study", original)
+    outcome = invoke_run(*args, "--model-dtype", "bf16", "--batch-size", "16")
+    assert "Ties can" in outcome.stdout.rpartition("\n\n")[2]
 
 
-def test_a_model_by_another_name(made, tmp_path):
-    words = ["--dataset", made["data"], "--model-dtype", "bf16", "-o", tmp_path / "out"]
-    text = call("--model", f"tiny={made['sigmoid']}", *words, "--format", "markdown").stdout
+def test_renamed_model_reuses_its_cell(made, tmp_path):
+    args = ["--dataset", made["data"], "--model-dtype", "bf16", "-o", tmp_path / "out"]
+    text = invoke_run("--model", f"tiny={made['sigmoid']}", *args, "--format", "markdown").stdout
     assert "| tiny | bf16 |" in text
-    again = call("--model", f"small={made['sigmoid']}", *words, "--format", "markdown").stdout
-    assert again == text.replace("tiny", "small"), "the same cell under another name"
+    repeated = invoke_run(
+        "--model", f"small={made['sigmoid']}", *args, "--format", "markdown"
+    ).stdout
+    assert repeated == text.replace("tiny", "small"), "the same cell under another name"
     assert len(list((tmp_path / "out" / "cells").iterdir())) == 1
 
 
-def test_a_study_beside_the_papers_table(made, tmp_path):
-    """`deadheat run --paper`, with tiny models under the names of two presets."""
+def test_comparison_with_the_paper(made, tmp_path):
+    """Run `deadheat run --paper` with tiny models that have the names of two presets."""
     bge = tmp_path / "bge-reranker-v2-m3"
     bge.symlink_to(made["sigmoid"])
     data = [write_dataset(tmp_path / name) for name in ("MIRACLReranking", "AskUbuntuDupQuestions")]
-    words = ["--paper", "--model", made["yes-no"], "--model", str(bge), "--dataset", data[0]]
-    words += ["--dataset", data[1], "--model-dtype", "bf16", "--model-dtype", "fp32"]
-    call(*words, "--max-length", "150", "--output", str(tmp_path / "out"))
+    args = ["--paper", "--model", made["yes-no"], "--model", str(bge), "--dataset", data[0]]
+    args += ["--dataset", data[1], "--model-dtype", "bf16", "--model-dtype", "fp32"]
+    invoke_run(*args, "--max-length", "150", "--output", str(tmp_path / "out"))
     results = load_results(tmp_path / "out")
     frame = against_paper(results).frame
     keys = ("measure", "model", "model_dtype", "regime", "view")
     rows = {tuple(row[key] for key in keys): row for row in frame.to_dicts()}
     # Three measures, two models, and nine numbers of each.
     assert len(rows) == len(frame) == 3 * 2 * 9
-    known = {
+    published = {
         ("nDCG@10", "Qwen3-Reranker-0.6B", "bf16", "native", "range"): 0.2559,
         ("nDCG@10", "Qwen3-Reranker-0.6B", "fp32", "native", "expected"): 0.7353,
         ("MRR@10", "bge-reranker-v2-m3", "bf16", "hps", "bias"): 0.0010,
         ("MAP@3", "bge-reranker-v2-m3", "bf16", "hps", "expected"): 0.3184,
     }
-    for key, number in known.items():
+    for key, number in published.items():
         assert rows[key]["paper"] == pytest.approx(number)
     stored = {(r.short_name, r.model_dtype, r.regime, r.dataset): r.result for r in results}
     for row in rows.values():
-        place = (row["model"], row["model_dtype"], row["regime"], row["dataset"])
-        summary = stored[place][row["measure"]]
+        key = (row["model"], row["model_dtype"], row["regime"], row["dataset"])
+        summary = stored[key][row["measure"]]
         assert row["ours"] == getattr(summary, row["view"])
         assert row["difference"] == row["ours"] - row["paper"]
         inside = summary.worst <= row["paper"] <= summary.best
         assert row["within"] is (None if row["view"] in ("range", "bias") else inside)
-    said = CliRunner().invoke(main, ["table", str(tmp_path / "out"), "--against-paper", "--wide"])
-    assert said.exit_code == 0 and "75.04" in said.output and "paper within" in said.output
+    outcome = CliRunner().invoke(
+        main, ["table", str(tmp_path / "out"), "--against-paper", "--wide"]
+    )
+    assert outcome.exit_code == 0
+    assert "75.04" in outcome.output and "paper within" in outcome.output
     others = [r for r in results if r.regime == "head"]
     with pytest.raises(InputError, match="none of these results is in the paper's Table 1"):
         against_paper(others)

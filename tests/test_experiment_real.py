@@ -1,4 +1,4 @@
-"""Real checkpoints on slices of real collections, through `deadheat run`'s own functions."""
+"""Studies of real checkpoints on parts of real collections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deadheat.lab.experiment import Study, load_results, run_study  # noqa: E402
 pytestmark = pytest.mark.slow
 
 
-def run(folder: Path, model: Path | str, dataset: Path, **options):
+def run_and_load(folder: Path, model: Path | str, dataset: Path, **options):
     study = Study.of(
         models=[str(model)], datasets=[str(dataset)], measures=["nDCG@10", "MRR@10"], **options
     )
@@ -29,31 +29,31 @@ def test_minilm_on_cranfield(shared, minilm, tmp_path):
     pytest.importorskip("bm25s")
     data = write_cranfield(shared / "cranfield", tmp_path / "cranfield")
     options = {"candidates": "bm25", "depth": 20, "limit": 10, "max_length": 64}
-    found = run(tmp_path / "out", minilm, data, **options)
-    assert list(found) == [("bf16", "native"), ("bf16", "hps"), ("fp32", "native")]
-    native, hps, exact = found.values()
+    results = run_and_load(tmp_path / "out", minilm, data, **options)
+    assert list(results) == [("bf16", "native"), ("bf16", "hps"), ("fp32", "native")]
+    native, hps, exact = results.values()
     assert native.ties.distinct < hps.ties.distinct == exact.ties.distinct == 200
     assert native.result["nDCG@10"].range >= hps.result["nDCG@10"].range == 0
     assert exact.result["nDCG@10"].expected > 0.2
 
 
-def test_the_cross_encoder_on_wikiqa(shared, recorded, tmp_path):
+def test_cross_encoder_on_wikiqa_matches_recorded_logits(shared, recorded, tmp_path):
     data = write_wikiqa(shared / "wikiqa", tmp_path / "wikiqa")
     model = shared / "models" / "wikiqa-cross-encoder"
-    found = run(tmp_path / "out", model, data, limit=6)
+    results = run_and_load(tmp_path / "out", model, data, limit=6)
     logits = pl.read_parquet(recorded / "cross-encoder-wikiqa.parquet")
     for (dtype, regime), full in ((("bf16", "head"), "bfloat16"), (("fp32", "native"), "float32")):
-        scores = found[dtype, regime].scores()["score"].to_numpy()
+        scores = results[dtype, regime].scores()["score"].to_numpy()
         column = "head_logit" if regime == "head" else "logit"
         rows = logits.filter(model_dtype=full).head(len(scores))
-        want = torch.tensor(rows[column].to_list()).sigmoid().numpy()
-        assert abs(scores - want).max() < (0.03 if dtype == "bf16" else 0.003)
-    ties = [found["bf16", regime].ties.distinct for regime in ("native", "hps", "head")]
+        expected = torch.tensor(rows[column].to_list()).sigmoid().numpy()
+        assert abs(scores - expected).max() < (0.03 if dtype == "bf16" else 0.003)
+    ties = [results["bf16", regime].ties.distinct for regime in ("native", "hps", "head")]
     assert ties[0] <= ties[1] < ties[2]
-    assert found["bf16", "head"].result["MRR@10"].range == 0
+    assert results["bf16", "head"].result["MRR@10"].range == 0
 
 
-def test_smollm2_on_a_handful(shared, smollm2, tmp_path, monkeypatch):
+def test_smollm2_on_one_query(shared, smollm2, tmp_path, monkeypatch):
     settings = smollm2.provenance
 
     def load(name, *, model_dtype, batch_size, **_):
@@ -66,7 +66,7 @@ def test_smollm2_on_a_handful(shared, smollm2, tmp_path, monkeypatch):
 
     monkeypatch.setattr("deadheat.lab.models.load_model", load)
     data = write_wikiqa(shared / "wikiqa", tmp_path / "wikiqa")
-    found = run(
+    results = run_and_load(
         tmp_path / "out",
         settings.model,
         data,
@@ -74,7 +74,7 @@ def test_smollm2_on_a_handful(shared, smollm2, tmp_path, monkeypatch):
         model_dtypes=["bf16"],
         batch_size=settings.batch_size,
     )
-    native, hps, head = found.values()
+    native, hps, head = results.values()
     assert native.ties.distinct <= hps.ties.distinct < head.ties.distinct
     assert head.ties.largest == 1
     assert native.result.provenance.scoring.function == "softmax"
