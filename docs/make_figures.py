@@ -145,12 +145,12 @@ def draw_grades() -> Plot:
         axes.set_xlabel("grades")
         axes.set_ylabel("range of nDCG@10")
         hollow: dict[str, Any] = {"markerfacecolor": "white", "linestyle": "none"}
-        axes.plot([], [], marker="o", markersize=3, color=style.INK, label="foretold", **hollow)
+        axes.plot([], [], marker="o", markersize=3, color=style.INK, label="estimated", **hollow)
         style.legend(figure, *axes.get_legend_handles_labels())
     return Plot(
         figure,
-        "Range of nDCG@10 when the scores of three recorded FP32 models are rounded to so many "
-        "grades (filled), and what is foretold from four grades alone (hollow).",
+        "Range of nDCG@10 when the scores of three recorded FP32 models are rounded to this number "
+        "of grades (filled), and the estimate from four grades alone (hollow).",
     )
 
 
