@@ -190,8 +190,8 @@ def test_nan_last_ranks_nan_below_all_other_scores(row, data):
         assume(sum(x != x or x < -1e300 for x in row) <= 1)
     qrels = {"q": {str(i): x for i, x in enumerate(labels)}}
     runs = [{"q": {str(i): x for i, x in enumerate(values)}} for values in (row, by_hand)]
-    found, truth = (facts(dh.evaluate(qrels, run, MEASURES, **options)) for run in runs)
-    assert found == truth
+    actual, truth = (facts(dh.evaluate(qrels, run, MEASURES, **options)) for run in runs)
+    assert actual == truth
 
 
 # real files
