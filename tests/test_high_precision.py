@@ -267,7 +267,7 @@ class TestCrossEncoder:
     def test_invalid_options_are_rejected(self, cross_encoder):
         with pytest.raises(InputError, match="'probability' or 'logit'"):
             dh.high_precision(cross_encoder, scores="odds")
-        with pytest.raises(InputError, match="such a model only, not for a CrossEncoder"):
+        with pytest.raises(InputError, match=r"only, not .*CrossEncoder"):
             dh.high_precision(cross_encoder, tokens=[1])
         for other in (torch.nn.Linear(2, 1), "BAAI/bge-reranker-v2-m3"):
             with pytest.raises(InputError, match=r"transformers PreTrainedModel, FlagEmbedding"):

@@ -529,7 +529,7 @@ def test_published_numbers_keep_their_precision(tmp_path, text, value, unit):
     assert board.columns[0].numbers.row(0) == pytest.approx((value, unit, 1))
 
 
-def test_values_above_1_are_percentages_only_for_bounded_measures(tmp_path):
+def test_values_above_1_are_percentages_of_bounded_measures(tmp_path):
     headings = ["RBP(gain='linear')", "RBP", "DCG@5", "Hits@5", "nDCG@5"]
     text = "tag;" + ";".join(headings) + "\na" + ";1.25" * len(headings) + "\n"
     board = read_published(board_file(tmp_path, text.replace(";", ",")))
