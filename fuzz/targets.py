@@ -1,9 +1,9 @@
-"""What is fuzzed: every reader, each a function of bytes that returns or raises an InputError.
+"""Fuzz targets: one function of bytes per reader, which returns or raises an InputError.
 
-Parquet is not fuzzed: polars reads it, and can end the process at a damaged file (SECURITY.md).
+Parquet is not fuzzed: polars reads it, and may abort the process on a damaged file (SECURITY.md).
 
-A target fails by any other exception, by a warning that is not deadheat's, by an error that does
-not name its file, and by a number that no input can have: a measure outside of its bounds.
+A target fails on any other exception, on a warning that is not deadheat's, on an error that does
+not name its file, and on an impossible number, such as a measure outside its bounds.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ MEASURES = ["nDCG@3", "MRR", "MAP(rel=2)", "Recall@1"]
 
 
 @cache
-def _folder() -> Path:
-    """A folder in memory where there is one: a million files are written to it."""
+def _work_folder() -> Path:
+    """Return a folder, in memory if possible, because a million files are written to it."""
     memory = Path("/dev/shm")
     return Path(tempfile.mkdtemp(prefix="fuzz-", dir=memory if memory.is_dir() else None))
 
 
-def _file(name: str, data: bytes) -> Path:
-    path = _folder() / name
+def _write_file(name: str, data: bytes) -> Path:
+    path = _work_folder() / name
     path.write_bytes(data)
     return path
 
 
-def _named(path: Path, read: Callable[[Path], object]) -> object | None:
-    """Read a file; None where it is refused by a message that names it."""
+def _read_or_reject(path: Path, read: Callable[[Path], object]) -> object | None:
+    """Read a file; return None if it is rejected with a message that names it."""
     try:
         return read(path)
     except dh.InputError as error:
@@ -65,7 +65,7 @@ def _named(path: Path, read: Callable[[Path], object]) -> object | None:
 
 
 def _evaluate(qrels: object, run: object) -> None:
-    """Evaluate what was accepted; a value lies where values of its measure lie."""
+    """Evaluate accepted input, and check the bounds of the values."""
     try:
         result = evaluate_run(dh.read_qrels(qrels), dh.read_run(run), parse_measures(MEASURES))
     except dh.InputError:
@@ -73,94 +73,94 @@ def _evaluate(qrels: object, run: object) -> None:
     for views in result.views.values():
         values = [views.worst, views.oblivious, views.expected, views.best]
         if not np.isfinite(values).all() or np.min(values) < 0 or np.max(values) > 1 + 1e-12:
-            raise RuntimeError(f"{values} are no values of a measure")
+            raise RuntimeError(f"{values} are out of bounds")
         if (views.worst > views.best + 1e-12).any():
             raise RuntimeError(f"worst {views.worst} is above best {views.best}")
     Result.from_json(result.to_json())
 
 
-def _runs_and_judgements(ending: str) -> Callable[[bytes], None]:
-    """Read bytes as a file of that ending, as judgements and as a run with and without ranks."""
+def _make_reader_check(ending: str) -> Callable[[bytes], None]:
+    """Return a check that reads bytes as judgements and as a run with and without ranks."""
 
     def target(data: bytes) -> None:
-        path = _file(f"input.{ending}", data)
-        if (run := _named(path, dh.read_run)) is not None:
+        path = _write_file(f"input.{ending}", data)
+        if (run := _read_or_reject(path, dh.read_run)) is not None:
             _evaluate(QRELS, run)
-        if (qrels := _named(path, dh.read_qrels)) is not None:
+        if (qrels := _read_or_reject(path, dh.read_qrels)) is not None:
             _evaluate(qrels, RUN)
         if ending == "run":
-            _named(path, lambda path: dh.read_run(path, with_ranks=True))
+            _read_or_reject(path, lambda path: dh.read_run(path, with_ranks=True))
 
     return target
 
 
-def _lines(data: bytes) -> None:
-    """Read a run by the compiled reader; what it accepts, its twin reads alike."""
+def _check_lines(data: bytes) -> None:
+    """Compare the compiled reader with the Python reader, where the former accepts the input."""
     try:
         run = run_from_lines("input", data, trec.RUN_FIELDS)
     except dh.InputError as error:
         if "more than once" not in str(error):
-            raise RuntimeError(f"the reader refuses alone: {error}") from error
+            raise RuntimeError(f"only the compiled reader rejects: {error}") from error
         return
     if run is None:
         return
     keep = ("query_id", "doc_id", "score")
     frame = trec.read_lines("input", data, trec.RUN_FIELDS, "score", keep)
-    twin = table_columns("input", frame, "score").to_run("input")
+    python = table_columns("input", frame, "score").to_run("input")
     rows = np.arange(len(run.scores))
     if (
-        run.query_ids != twin.query_ids
-        or run.scores.tobytes() != twin.scores.tobytes()
-        or run.documents.ids(rows).to_list() != twin.documents.ids(rows).to_list()
+        run.query_ids != python.query_ids
+        or run.scores.tobytes() != python.scores.tobytes()
+        or run.documents.ids(rows).to_list() != python.documents.ids(rows).to_list()
     ):
-        raise RuntimeError(f"{run} is not {twin}")
+        raise RuntimeError(f"{run} is not {python}")
 
 
-def _measures(data: bytes) -> None:
+def _check_measures(data: bytes) -> None:
     text = data.decode(errors="replace")
     try:
         measures = parse_measures([text])
     except dh.InputError:
         return
     if parse_measures(list(map(repr, measures))) != measures:
-        raise RuntimeError(f"{measures} do not read what they write")
+        raise RuntimeError(f"{measures} cannot be read back")
 
 
-def _cutoff_list(data: bytes) -> None:
+def _check_cutoffs(data: bytes) -> None:
     try:
         parse_numbers(None, click.Option(["-k"]), data.decode(errors="replace"))
     except dh.InputError:
         return
 
 
-def _result(data: bytes) -> None:
-    """Read stored results; write those that are accepted as tables, and some of them as a page."""
-    results: Any = _named(_file("result.json", data), read_results) or []
+def _check_results(data: bytes) -> None:
+    """Read stored results; write accepted results as tables, and some of them as a page."""
+    results: Any = _read_or_reject(_write_file("result.json", data), read_results) or []
     for result in results:
         again = Result.from_json(result.to_json())
         if again.to_json() != result.to_json():
-            raise RuntimeError("a result does not read what it writes")
-        numbers = [*result.flat().values(), *_views(result)]
+            raise RuntimeError("the result cannot be read back")
+        numbers = [*result.flat().values(), *_all_values(result)]
         if not np.isfinite(numbers).all():
             raise RuntimeError("a number of the result is not finite")
         str(result), result.warnings, result.notes, result.to_csv(per_query=True)
     if results and zlib.crc32(data) % 16 == 0 and find_spec("jinja2") is not None:  # it is slow
         try:
             render_page(group_results(results))
-        except dh.InputError:  # results that do not go together
+        except dh.InputError:  # results that cannot be combined
             return
 
 
-def _views(result: Result) -> list[float]:
-    """All views of all queries."""
+def _all_values(result: Result) -> list[float]:
+    """Return the values of all views of all queries."""
     views = result.per_query.select("expected", "best", "worst", "range", "oblivious", "bias")
     stds = result.per_query["std"].drop_nulls().to_list()
     return [*views.to_numpy().ravel().tolist(), *stds]
 
 
-def _result_fields(data: bytes) -> None:
-    """Put values into fields of a valid result: a line with a path, a line with its JSON."""
-    stored = json.loads(_a_result())
+def _check_result_fields(data: bytes) -> None:
+    """Replace fields of a valid result; the input alternates lines of paths and JSON values."""
+    stored = json.loads(_example_result())
     lines = data.decode(errors="replace").split("\n")
     for path, text in zip(lines[::2], lines[1::2], strict=False):
         try:
@@ -175,61 +175,62 @@ def _result_fields(data: bytes) -> None:
             place[int(name) if isinstance(place, list) else name] = value
         except (LookupError, TypeError, ValueError):  # the result has no such place
             continue
-    _result(json.dumps(stored).encode())
+    _check_results(json.dumps(stored).encode())
 
 
-def _manifest(data: bytes) -> None:
+def _check_manifest(data: bytes) -> None:
     try:
         record = Manifest.from_dict(json.loads(data))
-    except (dh.InputError, ValueError, RecursionError):  # not JSON: refused before
+    except (dh.InputError, ValueError, RecursionError):  # invalid JSON is rejected before
         return
     if Manifest.from_dict(record.to_dict()) != record:
-        raise RuntimeError("a manifest does not read what it writes")
+        raise RuntimeError("the manifest cannot be read back")
 
 
-def _study(data: bytes) -> None:
-    _named(_file("study.toml", data), read_study)
+def _check_study(data: bytes) -> None:
+    _read_or_reject(_write_file("study.toml", data), read_study)
 
 
-def _published(data: bytes) -> None:
-    """Read a published board; what is accepted can be compared with runs of its names."""
-    path = _file("board.jsonl" if data.startswith(b"{") else "board.csv", data)
-    board = _named(path, read_published)
+def _check_published(data: bytes) -> None:
+    """Read a published board; compare accepted boards with runs of the same names."""
+    path = _write_file("board.jsonl" if data.startswith(b"{") else "board.csv", data)
+    board = _read_or_reject(path, read_published)
     if board is None:
         return
     for column in board.columns:  # type: ignore[attr-defined]
         values, units = column.numbers.drop_nulls()["published", "unit"].to_numpy().T
         if not (np.isfinite(values) & (units > 0) & np.isfinite(units)).all():
-            raise RuntimeError(f"{values}, {units} are no published numbers")
+            raise RuntimeError(f"{values}, {units} are invalid published numbers")
     runs = dict.fromkeys(board.names[:2], RUN)  # type: ignore[attr-defined]
     with contextlib.suppress(dh.InputError):
-        _show(dh.leaderboard(QRELS, runs, published=path, workers=1))
+        _render_board(dh.leaderboard(QRELS, runs, published=path, workers=1))
 
 
-def _rounds(data: bytes) -> None:
-    """Read a manifest of leaderboards, and make what it names."""
-    folder = _folder() / "rounds"
+def _check_rounds(data: bytes) -> None:
+    """Read a manifest of leaderboards, and build its boards."""
+    folder = _work_folder() / "rounds"
     if not folder.exists():
         (folder / "runs").mkdir(parents=True)
         (folder / "qrels.json").write_text(json.dumps(QRELS))
         (folder / "runs" / "a.json").write_text(json.dumps(RUN))
         (folder / "board.csv").write_text("run,MRR,other\na,0.5,0.5\n")
-    for board in _named(_file("rounds/rounds.toml", data), _leaderboards) or ():  # type: ignore[attr-defined]
-        _show(board)
+    boards = _read_or_reject(_write_file("rounds/rounds.toml", data), _build_leaderboards)
+    for board in boards or ():  # type: ignore[attr-defined]
+        _render_board(board)
 
 
-def _leaderboards(path: Path) -> object:
+def _build_leaderboards(path: Path) -> object:
     return dh.comparison.leaderboards(path, workers=1)
 
 
-def _show(board: dh.Leaderboard) -> None:
+def _render_board(board: dh.Leaderboard) -> None:
     json.dumps(board.to_dict(), allow_nan=False)
     str(board)
 
 
-def _dataset(data: bytes) -> None:
-    """Split the bytes into the files of a dataset."""
-    folder = _folder() / "dataset"
+def _check_dataset(data: bytes) -> None:
+    """Split the bytes into the files of a dataset, and load it."""
+    folder = _work_folder() / "dataset"
     folder.mkdir(exist_ok=True)
     names = ("corpus.jsonl", "queries.jsonl", "qrels.tsv", "top_ranked.jsonl")
     parts = (data + b"\n====\n" * (len(names) - 1)).split(b"\n====\n")
@@ -243,9 +244,9 @@ def _dataset(data: bytes) -> None:
                 raise RuntimeError(f"the message does not name the folder: {error}") from error
 
 
-def _stored_corpus(part: bytes, ids: bytes | None) -> None:
-    """Read embeddings and ids as the shards of a corpus, and evaluate what is accepted."""
-    folder = _folder() / "stored"
+def _check_stored_corpus(part: bytes, ids: bytes | None) -> None:
+    """Read embeddings and ids as shards of a corpus, and evaluate accepted shards."""
+    folder = _work_folder() / "stored"
     folder.mkdir(exist_ok=True)
     (folder / "part.safetensors").write_bytes(part)
     (folder / "part.ids.txt").unlink(missing_ok=True)
@@ -267,41 +268,41 @@ def _stored_corpus(part: bytes, ids: bytes | None) -> None:
         return
 
 
-def _safetensors(data: bytes) -> None:
-    """Read bytes as a file; and, so that more reach the checks, with the length of their header."""
-    _stored_corpus(data, None)
+def _check_safetensors(data: bytes) -> None:
+    """Read bytes as a file, once as given and once with a valid header length."""
+    _check_stored_corpus(data, None)
     header = data[8 : data.rfind(b"}") + 1]
-    _stored_corpus(len(header).to_bytes(8, "little") + header + bytes(36), None)
+    _check_stored_corpus(len(header).to_bytes(8, "little") + header + bytes(36), None)
 
 
-def _ids(data: bytes) -> None:
-    _stored_corpus(_safetensors_file(np.eye(3, dtype=np.float32)), data)
+def _check_ids(data: bytes) -> None:
+    _check_stored_corpus(_build_safetensors(np.eye(3, dtype=np.float32)), data)
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    "trec": _runs_and_judgements("run"),
-    "lines": _lines,
-    "csv": _runs_and_judgements("csv"),
-    "tsv": _runs_and_judgements("tsv"),
-    "json": _runs_and_judgements("json"),
-    "jsonl": _runs_and_judgements("jsonl"),
-    "compressed": _runs_and_judgements("gz"),
-    "measures": _measures,
-    "cutoffs": _cutoff_list,
-    "result": _result,
-    "result_fields": _result_fields,
-    "manifest": _manifest,
-    "study": _study,
-    "published": _published,
-    "rounds": _rounds,
-    "dataset": _dataset,
-    "safetensors": _safetensors,
-    "ids": _ids,
+    "trec": _make_reader_check("run"),
+    "lines": _check_lines,
+    "csv": _make_reader_check("csv"),
+    "tsv": _make_reader_check("tsv"),
+    "json": _make_reader_check("json"),
+    "jsonl": _make_reader_check("jsonl"),
+    "compressed": _make_reader_check("gz"),
+    "measures": _check_measures,
+    "cutoffs": _check_cutoffs,
+    "result": _check_results,
+    "result_fields": _check_result_fields,
+    "manifest": _check_manifest,
+    "study": _check_study,
+    "published": _check_published,
+    "rounds": _check_rounds,
+    "dataset": _check_dataset,
+    "safetensors": _check_safetensors,
+    "ids": _check_ids,
 }
 
 
 def check(name: str, data: bytes) -> None:
-    """Give bytes to a target; every warning but deadheat's own is an error."""
+    """Run a target on bytes; warnings other than deadheat's are errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", dh.DeadheatWarning)
@@ -309,14 +310,14 @@ def check(name: str, data: bytes) -> None:
 
 
 def seeds(name: str) -> list[bytes]:
-    """Give valid inputs of a target, so that a fuzzer need not invent formats."""
+    """Return valid inputs of a target, from which a fuzzer starts."""
     run = b"q Q0 d 1 0.5 t\nq Q0 e 2 0.5 t\nq1 Q0 d1 1 1e-3 t\n"
     qrels = b"q 0 d 1\nq 0 e 2\nq1 0 d1 1\n"
     rows = [{"query_id": "q", "doc_id": "d", "score": 0.5, "relevance": 1}]
     rows.append({"query_id": "q", "doc_id": "e", "score": 0.5, "relevance": 0})
     lines = "\n".join(map(json.dumps, rows)).encode()
     hits = [{"_id": "d", "_score": 0.5}, {"id": "e", "relevance": 1}, ["f", 0.5]]
-    result = _a_result()
+    result = _example_result()
     return {
         "trec": lambda: [
             run,
@@ -326,15 +327,15 @@ def seeds(name: str) -> list[bytes]:
             b"\xef\xbb\xbf" + run,
         ],
         "lines": lambda: [run, run.replace(b" ", b" \t"), b"#\n\n" + run.replace(b"\n", b"\r\n")],
-        "csv": lambda: [_table(b",")],
-        "tsv": lambda: [_table(b"\t"), b"query-id\tcorpus-id\tscore\nq\td\t1\n"],
+        "csv": lambda: [_build_table(b",")],
+        "tsv": lambda: [_build_table(b"\t"), b"query-id\tcorpus-id\tscore\nq\td\t1\n"],
         "json": lambda: [
             json.dumps(RUN).encode(),
             json.dumps(QRELS, indent=1).encode(),
             json.dumps({"q": hits}).encode(),
         ],
         "jsonl": lambda: [lines, json.dumps({"query_id": "q", "hits": hits}).encode()],
-        "compressed": lambda: _compressed(run),
+        "compressed": lambda: _compress(run),
         "measures": lambda: [
             b"nDCG@5,10",
             b"ndcg_cut_10",
@@ -354,7 +355,7 @@ def seeds(name: str) -> list[bytes]:
             )
             for value in ("-1", "[0.5, 0.5]", "1e400", "1" + 400 * "0", "true", "null", '"\\ud800"')
         ],
-        "manifest": lambda: [_a_manifest()],
+        "manifest": lambda: [_example_manifest()],
         "study": lambda: [b'models = ["a/b", {name = "c"}]\ndatasets = ["d"]\nbatch_size = 8\n'],
         "published": lambda: [
             b"tag,team,ndcg@3,MRR\na,x,0.5,78.1%\nb,y,-,0.25\n",
@@ -372,31 +373,32 @@ def seeds(name: str) -> list[bytes]:
             b'{"query-id": "q", "corpus-ids": ["d", "e"]}\n'
         ],
         "safetensors": lambda: [
-            _safetensors_file(np.eye(3, dtype=dtype)) for dtype in (np.float32, np.float16, np.int8)
+            _build_safetensors(np.eye(3, dtype=dtype))
+            for dtype in (np.float32, np.float16, np.int8)
         ],
         "ids": lambda: [b"a\nb\nc\n", b"\xef\xbb\xbfa\r\nb\r\nc", "ä\n文\n0\n".encode()],
     }[name]()
 
 
 @cache
-def _a_result() -> str:
+def _example_result() -> str:
     result = evaluate_run(dh.read_qrels(QRELS), dh.read_run(RUN), parse_measures(MEASURES))
     return result.to_json()
 
 
-def _safetensors_file(vectors: np.ndarray) -> bytes:
+def _build_safetensors(vectors: np.ndarray) -> bytes:
     names = {"float32": "F32", "float16": "F16", "int8": "I8"}
     entry = {"dtype": names[str(vectors.dtype)], "shape": vectors.shape}
     header = json.dumps({"embeddings": {**entry, "data_offsets": [0, vectors.nbytes]}}).encode()
     return len(header).to_bytes(8, "little") + header + vectors.tobytes()
 
 
-def _table(separator: bytes) -> bytes:
+def _build_table(separator: bytes) -> bytes:
     rows = [b"query_id doc_id score relevance", b"q d 0.5 1", b"q e 0.5 0", b"q1 d1 1e3 1", b""]
     return b"\n".join(rows).replace(b" ", separator)
 
 
-def _compressed(data: bytes) -> list[bytes]:
+def _compress(data: bytes) -> list[bytes]:
     import gzip
     import lzma
 
@@ -412,7 +414,7 @@ def _compressed(data: bytes) -> list[bytes]:
     ]
 
 
-def _a_manifest() -> bytes:
+def _example_manifest() -> bytes:
     from deadheat.provenance import DatasetProvenance, InputFacts, ModelProvenance
 
     model = ModelProvenance("m", "r", "bi-encoder", "bf16", "cpu", 4, 8, "eager", False)

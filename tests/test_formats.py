@@ -1,4 +1,4 @@
-"""Every way in gives the same result, to the bit: dictionaries, tuples, then all together."""
+"""All input formats give bit-identical results: dictionaries, tuples, and all formats at once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_dict_with_ids_of_any_type():
 
 
 @pytest.mark.parametrize("read", [dh.read_run, dh.read_qrels])
-def test_what_was_read_is_given_back_as_a_dict(read, tmp_path):
+def test_to_dict_returns_the_input(read, tmp_path):
     lists = {"q2": {"d1": 2.0, "d0": 1.0}, "q1": {"d9": 1.0}}
     assert read(lists).to_dict() == lists
     assert list(read(lists).to_dict()["q2"]) == ["d1", "d0"]
@@ -54,7 +54,7 @@ def test_what_was_read_is_given_back_as_a_dict(read, tmp_path):
     assert read({7: {8: 1}}).to_dict() == {"7": {"8": 1.0}}
 
 
-def test_empty_list_in_a_dict_is_a_missing_query():
+def test_empty_dict_of_a_query_counts_as_missing():
     with_empty = dh.evaluate(QRELS, {**RUN, "q1": {}}, MEASURES)
     without = dh.evaluate(QRELS, {q: d for q, d in RUN.items() if q != "q1"}, MEASURES)
     assert facts(with_empty) == facts(without)
@@ -63,7 +63,7 @@ def test_empty_list_in_a_dict_is_a_missing_query():
     assert "q1" not in dh.evaluate(QRELS, both, MEASURES, queries="intersection").query_ids
 
 
-def test_a_query_without_judgements_has_no_relevant_document():
+def test_has_relevant_is_false_without_judgements():
     offsets = np.array([0, 0, 1, 1])
     judged = dh.formats.Judgements("x", ["a", "b", "c"], offsets, ["d"], np.array([1.0]))
     assert judged.has_relevant.tolist() == [False, True, False]
@@ -71,7 +71,7 @@ def test_a_query_without_judgements_has_no_relevant_document():
     assert result.query_ids == ["b"] and result["MRR"].expected == 1
 
 
-def test_a_run_that_was_read_does_not_change_with_the_dict():
+def test_run_does_not_change_with_its_source_dict():
     qrels, given = {"q": {"b": 1}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     run, judgements = dh.read_run(given), dh.read_qrels(qrels)
     del given["q"]["a"]
@@ -85,7 +85,7 @@ def test_a_run_that_was_read_does_not_change_with_the_dict():
 
 @pytest.mark.parametrize("order", [rows, scattered])
 @pytest.mark.parametrize("kind", [list, iter, lambda x: (row for row in x), tuple])
-def test_plain_tuples(order, kind):
+def test_tuples_and_lists_of_rows(order, kind):
     same(kind(order(QRELS)), kind([list(row) for row in order(RUN)]))
 
 
@@ -104,7 +104,7 @@ def test_objects_with_attributes():
     )
 
 
-# arbitrary runs through every door
+# arbitrary runs in every format
 
 id_text = st.text(
     st.characters(
@@ -128,7 +128,7 @@ nested_scores = st.dictionaries(
 
 @settings(max_examples=40)
 @given(run=nested_scores, data=st.data())
-def test_arbitrary_runs_through_every_door(tmp_path, run, data):
+def test_arbitrary_runs_in_every_format(tmp_path, run, data):
     qrels = {
         q: {d: data.draw(st.integers(0, 3)) for d in [*docs, "absent"]} for q, docs in run.items()
     }
@@ -137,7 +137,7 @@ def test_arbitrary_runs_through_every_door(tmp_path, run, data):
     path = tmp_path / "run"
     lines = (f"{q} Q0 {d} 1 {x!r} t\n" for q, d, x in scattered(run))
     frame.write_parquet(tmp_path / "run.parquet")
-    doors = [
+    inputs = [
         frame,
         frame.to_pandas(),
         frame.to_arrow(),
@@ -148,16 +148,16 @@ def test_arbitrary_runs_through_every_door(tmp_path, run, data):
     ]
     if all(math.isfinite(x) for x in frame["score"]):  # JSON lines have no infinity
         frame.write_ndjson(tmp_path / "run.jsonl")
-        doors.append(tmp_path / "run.jsonl")
-    for door in doors:
-        found = dh.evaluate(qrels, door, MEASURES, queries="all")
-        assert facts(found) == truth
+        inputs.append(tmp_path / "run.jsonl")
+    for source in inputs:
+        result = dh.evaluate(qrels, source, MEASURES, queries="all")
+        assert facts(result) == truth
     assert path.is_file()
 
 
 @settings(max_examples=150)
 @given(data=st.binary(max_size=60), start=st.sampled_from([b"", b"q 0 d 1\n", b"{", b'{"q":{"d":']))
-def test_any_bytes_are_read_or_refused(tmp_path, data, start):
+def test_any_bytes_are_read_or_rejected(tmp_path, data, start):
     path = written(tmp_path, "file", start + data)
     for read in (dh.read_run, dh.read_qrels):
         try:
@@ -177,27 +177,27 @@ def test_any_bytes_are_read_or_refused(tmp_path, data, start):
     ),
     data=st.data(),
 )
-def test_nan_last_changes_nothing_else(row, data):
-    """NaN ranks below all else, whatever the tie rule and the tolerance."""
+def test_nan_last_ranks_nan_below_all_other_scores(row, data):
+    """This holds for every tie rule and tolerance."""
     labels = data.draw(st.lists(st.integers(0, 1), min_size=len(row), max_size=len(row)))
     assume(any(labels))
     rule = data.draw(st.sampled_from(["input", "id_desc", "pytrec_eval"]))
     tolerance = data.draw(st.sampled_from([0, 0.2]))
     options = {"tie_break": rule, "tie_tolerance": tolerance, "nan": "last"}
-    # By hand: −inf makes room for NaN at the far end of the numbers.
+    # The expected result: replace NaN by −inf, and −inf by a finite number above it.
     by_hand = [-math.inf if x != x else -1.5e308 if x == -math.inf else x for x in row]
-    if rule == "pytrec_eval":  # in float32 −1.5e308 and −1e308 are −inf, too
+    if rule == "pytrec_eval":  # −1.5e308 and −1e308 are −inf in float32
         assume(sum(x != x or x < -1e300 for x in row) <= 1)
     qrels = {"q": {str(i): x for i, x in enumerate(labels)}}
     runs = [{"q": {str(i): x for i, x in enumerate(values)}} for values in (row, by_hand)]
-    found, truth = (facts(dh.evaluate(qrels, run, MEASURES, **options)) for run in runs)
-    assert found == truth
+    actual, truth = (facts(dh.evaluate(qrels, run, MEASURES, **options)) for run in runs)
+    assert actual == truth
 
 
 # real files
 
 
-def test_real_files_through_two_doors(shared):
+def test_real_run_files_match_their_dictionaries(shared):
     for run, qrels in [
         ("round3-Emory_IRLab_rnd3_r1.run.gz", "round3.qrels.gz"),
         ("round4-ILPS_UvA_big_diverse.run.gz", "round4.qrels.gz"),

@@ -19,7 +19,7 @@ NUMPY_TYPES = [
 ]  # fmt: skip
 
 
-def through_dicts(scores, relevance, **options) -> list[tuple]:
+def evaluate_as_dicts(scores, relevance, **options) -> list[tuple]:
     def number(x):
         return int(x) if isinstance(x, (int, np.integer)) else float(x)
 
@@ -30,7 +30,7 @@ def through_dicts(scores, relevance, **options) -> list[tuple]:
     return list(facts(dh.evaluate(qrels, run, MEASURES, **options)).values())
 
 
-def through_arrays(scores, relevance, **options) -> list[tuple]:
+def evaluate_as_arrays(scores, relevance, **options) -> list[tuple]:
     return list(facts(dh.evaluate_arrays(relevance, scores, MEASURES, **options)).values())
 
 
@@ -45,17 +45,17 @@ def test_arrays_of_every_type(dtype, data):
     scores = np.array(values).astype(dtype).reshape(shape)
     relevance = np.array(grades).reshape(shape)
     assume((relevance > 0).any())
-    truth = through_dicts(scores, relevance)
-    assert through_arrays(scores, relevance) == truth
-    assert through_arrays(np.asfortranarray(scores), relevance.astype(np.float32)) == truth
-    assert through_arrays(np.repeat(scores, 2, axis=1)[:, ::2], relevance.tolist()) == truth
-    assert through_arrays(list(scores), [list(row) for row in relevance]) == truth
+    truth = evaluate_as_dicts(scores, relevance)
+    assert evaluate_as_arrays(scores, relevance) == truth
+    assert evaluate_as_arrays(np.asfortranarray(scores), relevance.astype(np.float32)) == truth
+    assert evaluate_as_arrays(np.repeat(scores, 2, axis=1)[:, ::2], relevance.tolist()) == truth
+    assert evaluate_as_arrays(list(scores), [list(row) for row in relevance]) == truth
 
 
 @pytest.mark.parametrize("dtype", [">f4", ">f8", ">i8", "<f2", ">i2"])
-def test_arrays_of_foreign_byte_order(dtype):
+def test_arrays_of_either_byte_order(dtype):
     scores = np.array([[3, 1, 3, 2]], dtype)
-    assert through_arrays(scores, [[0, 1, 1, 0]]) == through_dicts(scores, [[0, 1, 1, 0]])
+    assert evaluate_as_arrays(scores, [[0, 1, 1, 0]]) == evaluate_as_dicts(scores, [[0, 1, 1, 0]])
 
 
 @pytest.mark.parametrize(
@@ -71,16 +71,16 @@ def test_arrays_of_foreign_byte_order(dtype):
     ],
     ids=["int64", "uint64", "negative", "python", "mixed", "huge", "long double"],
 )
-def test_numbers_that_float64_cannot_tell_apart(row):
+def test_numbers_that_float64_cannot_distinguish(row):
     descending = [3, 2, 2, 1] if row[0] > row[1] else [1, 2, 2, 0 if row[3] < row[0] else 3]
     for labels in ([1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]):
-        truth = through_dicts([descending], [labels])
-        assert through_arrays([row], [labels]) == truth
+        truth = evaluate_as_dicts([descending], [labels])
+        assert evaluate_as_arrays([row], [labels]) == truth
         if isinstance(row, np.ndarray):
-            assert through_arrays(row[None], [labels]) == truth
+            assert evaluate_as_arrays(row[None], [labels]) == truth
 
 
-def test_neighbours_in_bfloat16_and_float8_are_kept_apart_and_equals_together():
+def test_adjacent_low_precision_scores_stay_distinct():
     for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float16):
         bits = np.arange(64).astype(np.uint8 if np.dtype(dtype).itemsize == 1 else np.uint16)
         scores = np.concatenate([bits, bits]).view(dtype)[None]
@@ -94,8 +94,10 @@ def test_neighbours_in_bfloat16_and_float8_are_kept_apart_and_equals_together():
 def test_ragged_lists():
     scores = [[0.9, 0.5, 0.5, 0.5], [0.25], [1, 2, 2], np.array([1, 1], np.float16)]
     relevance = [[1, 0, 1, 0], [1], [0, 1, 0], (0, 1)]
-    assert through_arrays(scores, relevance) == through_dicts(scores, relevance)
-    assert through_arrays(tuple(scores), tuple(relevance)) == through_dicts(scores, relevance)
+    assert evaluate_as_arrays(scores, relevance) == evaluate_as_dicts(scores, relevance)
+    assert evaluate_as_arrays(tuple(scores), tuple(relevance)) == evaluate_as_dicts(
+        scores, relevance
+    )
 
 
 def test_arrays_with_unlisted_relevant_documents():
@@ -109,7 +111,7 @@ def test_arrays_with_unlisted_relevant_documents():
         assert list(facts(result).values()) == truth
 
 
-def test_negative_labels_are_said_once():
+def test_negative_labels_give_one_note():
     result = dh.evaluate_arrays([[1, -1, -1]], [[3, 2, 1]], "nDCG")
     assert [note for note in result.notes if "below 0" in note] == [
         "2 judgements below 0: counted as not relevant"
@@ -124,18 +126,19 @@ def test_torch_tensors(name):
     plain = [[3.0, 1.0, 3.0, 2.0], [1.0, 1.0, 1.0, 1.0]]
     labels = [[0, 1, 1, 0], [0, 0, 2, 1]]
     scores = torch.tensor(plain).to(getattr(torch, name))
-    truth = through_dicts(plain, labels)
-    assert through_arrays(scores, torch.tensor(labels)) == truth
-    assert through_arrays(scores, torch.tensor(labels).bool()) == through_dicts(
+    truth = evaluate_as_dicts(plain, labels)
+    assert evaluate_as_arrays(scores, torch.tensor(labels)) == truth
+    assert evaluate_as_arrays(scores, torch.tensor(labels).bool()) == evaluate_as_dicts(
         plain, np.array(labels) > 0
     )
-    assert through_arrays(list(scores), labels) == truth
-    assert through_arrays(scores.T.contiguous().T, torch.tensor(labels, dtype=torch.bfloat16)) == (
-        truth
+    assert evaluate_as_arrays(list(scores), labels) == truth
+    assert (
+        evaluate_as_arrays(scores.T.contiguous().T, torch.tensor(labels, dtype=torch.bfloat16))
+        == truth
     )
 
 
-def test_torch_bfloat16_loses_no_bit():
+def test_torch_bfloat16_keeps_every_bit():
     torch = pytest.importorskip("torch")
     scores = torch.arange(0, 256, dtype=torch.int16).view(torch.bfloat16)[None].requires_grad_()
     relevance = torch.zeros(1, 256, dtype=torch.int64)
@@ -144,7 +147,7 @@ def test_torch_bfloat16_loses_no_bit():
     assert (result.best, result.worst) == (1 / 56, 1 / 56)
 
 
-def test_scores_and_relevance_that_look_swapped_give_a_warning():
+def test_swapped_scores_and_relevance_give_a_warning():
     relevance, scores = [[1, 0, 1, 0]], [[0.9, 0.5, 0.5, 0.5]]
     assert not dh.evaluate_arrays(relevance, scores, ["Recall@2"]).warnings
     with pytest.warns(dh.DeadheatWarning, match="swapped"):
@@ -156,13 +159,13 @@ def test_scores_and_relevance_that_look_swapped_give_a_warning():
 @pytest.mark.parametrize(
     ("relevance", "scores"),
     [
-        ([[1.0, 0.0]], [[1, 0]]),  # labels as floats, grades of a language model as scores
+        ([[1.0, 0.0]], [[1, 0]]),  # float labels, and integer scores from a language model
         ([[0.5, 0.0]], [[0.25, 0.75]]),
         ([[0.5, 0.0]], [[12.0, 3.0]]),
         ([[True, False]], [[1, 0]]),
     ],
 )
-def test_other_arrays_are_taken_in_the_order_given(relevance, scores):
+def test_arrays_that_could_be_swapped_are_used_as_given(relevance, scores):
     result = dh.evaluate_arrays(relevance, scores, ["nDCG"])
     grades = np.array(relevance, float)
     assert result == dh.evaluate_arrays(grades, np.array(scores, float), ["nDCG"])

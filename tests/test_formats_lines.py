@@ -1,4 +1,4 @@
-"""TREC runs through the compiled reader: what its twin in `trec.py` reads, to the bit."""
+"""The compiled reader of TREC runs agrees with the Python reader in `trec.py` to the bit."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from deadheat.formats import lines, trec
 from deadheat.formats.lines import LineDocuments, run_from_lines
 from deadheat.settings import TIE_RULES
 
-pytestmark = pytest.mark.skipif(lines.compiled is None, reason="the reader was not compiled")
+pytestmark = pytest.mark.skipif(lines.compiled is None, reason="the reader is not compiled")
 
 
-def by_twin(path, monkeypatch, **options):
+def read_in_python(path, monkeypatch, **options):
     """Read a run without the compiled reader."""
     with monkeypatch.context() as patch:
         patch.setattr(lines, "compiled", None)
         return dh.read_run(path, **options)
 
 
-def same_runs(run, other):
+def assert_same_runs(run, other):
     assert run.query_ids == other.query_ids
     np.testing.assert_array_equal(run.offsets, other.offsets)
     assert run.scores.dtype == other.scores.dtype
-    assert run.scores.tobytes() == other.scores.tobytes()  # −0 is not 0
+    assert run.scores.tobytes() == other.scores.tobytes()  # distinguishes −0 from 0
     rows = np.arange(len(run.scores))
     assert run.documents.ids(rows).to_list() == other.documents.ids(rows).to_list()
 
 
-def lines_of(seed: int, *, spaces=(" ",), ends=("\n",), extra=(), sorted_queries=True) -> str:
-    """A run of random lines; every document once for its query."""
+def random_run(seed: int, *, spaces=(" ",), ends=("\n",), extra=(), sorted_queries=True) -> str:
+    """Return a run of random lines without duplicate documents."""
     rng = random.Random(seed)
     pairs = [(f"q{q}", f"d{d}") for q in range(9) for d in range(rng.randrange(1, 40))]
     if not sorted_queries:
@@ -61,25 +61,26 @@ def lines_of(seed: int, *, spaces=(" ",), ends=("\n",), extra=(), sorted_queries
         {"sorted_queries": False},
     ],
 )
-def test_every_shape_of_a_file_is_read_as_the_twin_reads_it(tmp_path, monkeypatch, shape, threads):
+def test_compiled_reader_matches_the_python_reader(tmp_path, monkeypatch, shape, threads):
     monkeypatch.setattr(lines, "_PIECE", 256)
     monkeypatch.setattr(lines, "available_cores", lambda: threads)
     for seed in range(4):
         path = tmp_path / f"{seed}.run"
-        text = lines_of(seed, **shape)
+        text = random_run(seed, **shape)
         path.write_bytes(text.encode() if seed % 2 else text.rstrip().encode())
         run = dh.read_run(path)
         assert isinstance(run.documents, LineDocuments)
-        same_runs(run, by_twin(path, monkeypatch))
+        assert_same_runs(run, read_in_python(path, monkeypatch))
 
 
-def test_a_query_that_is_parted_by_threads_stays_one_list(monkeypatch):
+def test_query_split_between_threads_stays_one_list(monkeypatch):
     monkeypatch.setattr(lines, "_PIECE", 16)
     monkeypatch.setattr(lines, "available_cores", lambda: 7)
     data = b"".join(b"q Q0 d%d 1 0.5 tag\n" % i for i in range(100))
     run = run_from_lines("a", data, trec.RUN_FIELDS)
     assert run.query_ids == ["q"]
-    assert run.documents.starts.base is None or run.documents.starts[0] == 5  # no order was needed
+    # The documents were not sorted.
+    assert run.documents.starts.base is None or run.documents.starts[0] == 5
     assert run.documents.ids(np.arange(100)).to_list() == [f"d{i}" for i in range(100)]
 
 
@@ -96,24 +97,24 @@ decimals = st.one_of(
 @example(["9007199254740993", "9007199254740993e-1", "1.7976931348623157e308", "5e-324"])
 @example(["0.500000000000000166533453693773481063544750213623046875", "1e23", "8.5e22"])
 @given(st.lists(decimals, min_size=1, max_size=40))
-def test_every_score_is_the_nearest_float(texts):
+def test_scores_are_rounded_to_the_nearest_float(texts):
     data = b"".join(b"q 0 d%d 1 %s t\n" % (i, text.encode()) for i, text in enumerate(texts))
     n = len(texts)
-    room = (np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.uint32), np.empty(n))
-    rows, _ = lines.compiled.scan(data, 0, len(data), 6, 2, 4, *room)
+    buffers = (np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.uint32), np.empty(n))
+    rows, _ = lines.compiled.scan(data, 0, len(data), 6, 2, 4, *buffers)
     assert rows == n
     for i, text in enumerate(texts):
-        assert room[3][i].tobytes() == np.float64(text).tobytes(), text
+        assert buffers[3][i].tobytes() == np.float64(text).tobytes(), text
 
 
-def test_a_score_halfway_between_two_floats(tmp_path, monkeypatch):
-    hard = "9007199254740993e-1"
+def test_score_halfway_between_two_floats(tmp_path, monkeypatch):
+    halfway = "9007199254740993e-1"
     path = tmp_path / "a.run"
-    path.write_text("".join(f"q Q0 d{i} 1 {hard if i == 7 else i} t\n" for i in range(40)))
+    path.write_text("".join(f"q Q0 d{i} 1 {halfway if i == 7 else i} t\n" for i in range(40)))
     run = dh.read_run(path)
     assert isinstance(run.documents, LineDocuments)
-    assert run.scores[7] == float(hard)
-    same_runs(run, by_twin(path, monkeypatch))
+    assert run.scores[7] == float(halfway)
+    assert_same_runs(run, read_in_python(path, monkeypatch))
 
 
 @pytest.mark.parametrize(
@@ -128,12 +129,12 @@ def test_a_score_halfway_between_two_floats(tmp_path, monkeypatch):
         f"q Q0 d 1 0.{'1' * 200} tag",
     ],
 )
-def test_what_is_not_plain_is_left_to_the_twin(tmp_path, monkeypatch, line):
+def test_unusual_lines_are_read_in_python(tmp_path, monkeypatch, line):
     path = tmp_path / "a.run"
     path.write_text(f"{line}\nq Q0 d2 2 0.5 tag\n")
     run = dh.read_run(path)
     assert not isinstance(run.documents, LineDocuments)
-    assert run.query_ids == by_twin(path, monkeypatch).query_ids
+    assert run.query_ids == read_in_python(path, monkeypatch).query_ids
 
 
 @pytest.mark.parametrize(
@@ -149,19 +150,19 @@ def test_what_is_not_plain_is_left_to_the_twin(tmp_path, monkeypatch, line):
         "q Q0 d3 1 1.0 tag",
     ],
 )
-def test_errors_are_the_same(tmp_path, monkeypatch, line):
+def test_errors_match_the_python_reader(tmp_path, monkeypatch, line):
     path = tmp_path / "a.run"
     path.write_text("".join(f"q Q0 d{i} 1 1.0 tag\n" for i in range(5)) + f"{line}\n")
     with pytest.raises(dh.InputError) as error:
         dh.read_run(path)
     with pytest.raises(dh.InputError) as other:
-        by_twin(path, monkeypatch)
+        read_in_python(path, monkeypatch)
     assert str(error.value) == str(other.value)
     assert str(path) in str(error.value)
 
 
 @pytest.mark.parametrize("rule", list(TIE_RULES))
-def test_results_are_the_same_under_every_rule(tmp_path, monkeypatch, rule):
+def test_results_match_the_python_reader_under_every_tie_rule(tmp_path, monkeypatch, rule):
     path = tmp_path / "a.run"
     rng = random.Random(1)
     path.write_text(
@@ -175,23 +176,23 @@ def test_results_are_the_same_under_every_rule(tmp_path, monkeypatch, rule):
     measures = ["nDCG@10", "MAP", "bpref"]
     result = quiet(dh.evaluate)(qrels, path, measures, tie_break=rule)
     monkeypatch.setattr(lines, "compiled", None)
-    twin = quiet(dh.evaluate)(qrels, path, measures, tie_break=rule)
-    assert result.views == twin.views
-    assert result.remarks == twin.remarks
+    python = quiet(dh.evaluate)(qrels, path, measures, tie_break=rule)
+    assert result.views == python.views
+    assert result.remarks == python.remarks
 
 
-def test_documents_are_found_among_many(monkeypatch):
+def test_find_returns_the_rows_of_documents(monkeypatch):
     data = b"".join(b"q%d Q0 %d 1 0.5 t\n" % (q, d) for q in range(3) for d in range(5000))
     run = run_from_lines("a", data, trec.RUN_FIELDS)
-    sought = [(q, d) for q in (2, 0) for d in range(0, 10000, 3)]
+    wanted = [(q, d) for q in (2, 0) for d in range(0, 10000, 3)]
     ids = run.documents.ids(np.arange(0)).to_list()
     assert ids == []
-    found = run.documents.find(np.array([q for q, _ in sought]), [str(d) for _, d in sought])
-    assert found.tolist() == [q * 5000 + d if d < 5000 else -1 for q, d in sought]
+    found = run.documents.find(np.array([q for q, _ in wanted]), [str(d) for _, d in wanted])
+    assert found.tolist() == [q * 5000 + d if d < 5000 else -1 for q, d in wanted]
 
 
-def test_a_locale_with_a_decimal_comma_leaves_the_file_to_the_twin(monkeypatch):
-    line = b"q Q0 d 1 0.12345678901234567 t\n"  # more digits than the reader multiplies itself
+def test_locale_with_decimal_comma_uses_the_python_reader(monkeypatch):
+    line = b"q Q0 d 1 0.12345678901234567 t\n"  # so many digits that the reader calls strtod
     assert run_from_lines("a", line, trec.RUN_FIELDS).scores.tolist() == [0.12345678901234567]
     try:
         locale.setlocale(locale.LC_NUMERIC, "de_DE.UTF-8")
@@ -204,7 +205,7 @@ def test_a_locale_with_a_decimal_comma_leaves_the_file_to_the_twin(monkeypatch):
     assert run is None
 
 
-def test_a_stretch_outside_of_the_data_is_refused():
+def test_count_lines_rejects_a_range_outside_the_data():
     for start, stop in ((0, 9), (-1, 2), (3, 2)):
         with pytest.raises(ValueError, match="part of the data"):
             lines.compiled.count_lines(b"q Q0 d\n", start, stop)

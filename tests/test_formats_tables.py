@@ -88,7 +88,7 @@ def test_float32_table_ties_as_float32():
     assert dh.evaluate({"q": {"b": 1}}, frame, "MRR")["MRR"].expected == 1
 
 
-def test_rank_column_of_tables():
+def test_tables_with_a_rank_column():
     frame = pl.DataFrame(
         {"query_id": "q", "doc_id": ["a", "b"], "score": 0.5, "rank": [2, 1]},
     )
@@ -149,7 +149,7 @@ def test_jsonl_with_other_fields(tmp_path):
     same(QRELS, written(tmp_path, "run.jsonl", "\n\n".join(lines)))
 
 
-def test_a_quote_in_tsv_is_a_character_like_any_other(tmp_path):
+def test_quotes_in_tsv_are_literal(tmp_path):
     lines = ["query_id\tdoc_id\tscore", 'q\t"5 inch\t1', "q\td2\t2", 'q\td"3"\t2']
     run = dh.read_run(written(tmp_path, "run.tsv", "\n".join(lines)))
     assert run.documents.ids(np.arange(3)).to_list() == ['"5 inch', "d2", 'd"3"']
@@ -159,7 +159,7 @@ def test_a_quote_in_tsv_is_a_character_like_any_other(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["g[1]", "g*", "g?", "g{1}", "~"])
-def test_paths_are_not_patterns(tmp_path, folder):
+def test_glob_characters_in_paths_are_literal(tmp_path, folder):
     for name, score in ((folder, 1.0), ("g1", 2.0)):
         (tmp_path / name).mkdir()
         frame = pl.DataFrame({"query_id": "q", "doc_id": ["d"], "score": [score]})
@@ -189,8 +189,8 @@ def test_json_lines_of_several_types(tmp_path):
     assert run.scores.tolist() == [1, 0.5, 0.25, -math.inf]
 
 
-def test_columns_that_nothing_uses_are_not_read(tmp_path):
-    """An image may be large, or of no type that polars knows; its name is in messages."""
+def test_unused_columns_are_not_read(tmp_path):
+    """They may be large or of a type unknown to polars; errors still list their names."""
     images = [[1], {"a": 1}, "x"]
     lines = [json.dumps({"query_id": "q", "doc_id": "d", "image": image}) for image in images]
     path = written(tmp_path, "run.jsonl", "\n".join(lines))
@@ -203,14 +203,14 @@ def test_columns_that_nothing_uses_are_not_read(tmp_path):
     assert table_from_file(tmp_path / "run.parquet", all_columns=True).equals(frame)
 
 
-def test_json_lines_longer_than_a_page(tmp_path):
+def test_json_lines_with_long_texts(tmp_path):
     lines = [
         json.dumps({"query_id": "q", "doc_id": d, "score": 1, "text": d * 9_000}) for d in "ab"
     ]
     assert dh.read_run(written(tmp_path, "run", "\n".join(lines))).scores.tolist() == [1, 1]
 
 
-def test_a_list_is_no_id(tmp_path):
+def test_list_as_id_is_rejected(tmp_path):
     lines = [json.dumps({"query_id": "q", "doc_id": doc, "score": 1}) for doc in ("a", ["b"])]
     path = written(tmp_path, "run.jsonl", "\n".join(lines))
     with pytest.raises(dh.InputError, match=r"run.jsonl: the doc_id of row 2: a list is not an id"):
@@ -219,7 +219,7 @@ def test_a_list_is_no_id(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="pipes have no names here")
 @pytest.mark.parametrize("kind", ["parquet", "tsv", "trec"])
-def test_a_pipe_is_read_once(kind):
+def test_pipe_is_read_only_once(kind):
     frame = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [0.5]})
     tsv = frame.write_csv(separator="\t").encode()
     data = {"parquet": to_parquet(frame), "tsv": tsv, "trec": trec_run(frame)}[kind]
@@ -232,7 +232,7 @@ def test_a_pipe_is_read_once(kind):
         os.close(reader)
 
 
-def test_damaged_parquet_is_refused(tmp_path):
+def test_damaged_parquet_is_rejected(tmp_path):
     data = to_parquet(pl.DataFrame({"query_id": ["q"] * 99, "doc_id": map(str, range(99))}))
     for cut in (4, 5, 12, len(data) // 2, len(data) - 9, len(data) - 1):
         for tail in (b"", b"PAR1"):

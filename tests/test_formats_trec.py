@@ -1,4 +1,4 @@
-"""TREC files: read in every spelling, and written so that nothing is lost."""
+"""TREC files: every accepted syntax is read, and writing loses nothing."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def trec_text(nested: dict, sep: str = " ", end: str = "\n", order=rows) -> str:
 
 
 @pytest.fixture(autouse=True)
-def not_a_comment(monkeypatch):
-    """A TREC line that begins with # is a comment, so files name that query otherwise."""
+def rename_comment_like_query(monkeypatch):
+    """Rename the query "#3", because a TREC line that starts with # is a comment."""
     for nested in (QRELS, RUN):
         monkeypatch.setitem(nested, "three#", nested["#3"])
         monkeypatch.delitem(nested, "#3")
@@ -51,7 +51,7 @@ def test_trec_files(tmp_path, sep, end, order):
     same(str(qrels), str(run), tie_break="id_desc")
 
 
-def test_trec_file_without_a_final_newline_and_with_blanks_around(tmp_path):
+def test_trec_file_with_blank_lines_and_no_final_newline(tmp_path):
     qrels = written(tmp_path, "qrels", "\n \n# first\n" + trec_text(QRELS).rstrip("\n"))
     run = written(tmp_path, "run", " " + trec_text(RUN).replace("\n", "\n\t ").rstrip())
     same(qrels, run)
@@ -89,7 +89,7 @@ def test_trec_compressed(tmp_path, pack, named):
 
 
 @pytest.mark.parametrize("pack", PACK.values(), ids=PACK)
-def test_trec_compressed_in_several_pieces(tmp_path, pack):
+def test_trec_compressed_in_several_streams(tmp_path, pack):
     lines = trec_text(RUN).encode().splitlines(keepends=True)
     run = written(tmp_path, "run", b"".join(map(pack, lines)))
     same(written(tmp_path, "qrels", trec_text(QRELS)), run)
@@ -152,7 +152,7 @@ def trec_files(draw):
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
 @given(trec_files())
-def test_the_fast_reader_agrees_with_the_definition(file):
+def test_fast_reader_matches_the_reference_reader(file):
     fields, number, data = file
     keep = tuple(f for f in fields if f in ("query_id", "doc_id", "rank", number))
     fast = trec._read_regular(data, fields, number, keep)
@@ -164,7 +164,7 @@ def test_the_fast_reader_agrees_with_the_definition(file):
         assert struct.pack("d", a) == struct.pack("d", b) or (math.isnan(a) and math.isnan(b))
 
 
-def test_the_fast_reader_accepts_what_is_regular():
+def test_fast_reader_accepts_regular_files():
     for sep, end in itertools.product(" \t", ("\n", "\r\n")):
         data = sep.join(["q", "Q0", 'd"#1', "1", "0.5", "t"]) + end
         frame = trec._read_regular(data.encode(), trec.RUN_FIELDS, "score", ("doc_id", "score"))
@@ -174,7 +174,7 @@ def test_the_fast_reader_accepts_what_is_regular():
 
 # written files
 
-awkward = st.one_of(
+unusual_ids = st.one_of(
     st.text(min_size=1, max_size=4),
     st.text("a %#{\0\t\n\r\x1c\x85\xa0\u2028\ufeff\"'25", min_size=1, max_size=4),
 )
@@ -189,17 +189,17 @@ def as_frame(nested: dict, number: str) -> pl.DataFrame:
 
 @settings(max_examples=150)
 @given(
-    st.dictionaries(awkward, st.dictionaries(awkward, scored, min_size=1), min_size=1),
+    st.dictionaries(unusual_ids, st.dictionaries(unusual_ids, scored, min_size=1), min_size=1),
     st.sampled_from([pl.Float64, pl.Float32]),
 )
-def test_a_written_run_comes_back(tmp_path, lists, dtype):
+def test_written_run_can_be_read_back(tmp_path, lists, dtype):
     frame = as_frame(lists, "score").with_columns(pl.col("score").cast(dtype))
     run = dh.read_run(written(tmp_path, "run", trec_run(frame, "a tag")), with_ranks=True)
     assert run.query_ids == [trec_id(query) for query in lists]
     for q, (query, docs) in enumerate(lists.items()):
         own = slice(run.offsets[q], run.offsets[q + 1])
         given = frame.filter(pl.col("query_id") == query)["score"].to_list()
-        # The definition: best first, NaN last, ties in input order; Python's sort is stable.
+        # Best first, NaN last, ties in input order, because Python's sort is stable.
         order = sorted(range(len(given)), key=lambda i: (given[i] != given[i], -given[i]))
         assert [float(x).hex() for x in run.scores[own]] == [float(given[i]).hex() for i in order]
         ids = run.documents.ids(np.arange(own.start, own.stop)).to_list()
@@ -211,12 +211,12 @@ def test_a_written_run_comes_back(tmp_path, lists, dtype):
 @settings(max_examples=100)
 @given(
     st.dictionaries(
-        awkward,
-        st.dictionaries(awkward, st.integers(-2, 9) | st.floats(-1e100, 1e100), min_size=1),
+        unusual_ids,
+        st.dictionaries(unusual_ids, st.integers(-2, 9) | st.floats(-1e100, 1e100), min_size=1),
         min_size=1,
     )
 )
-def test_written_judgements_come_back(tmp_path, judged):
+def test_written_judgements_can_be_read_back(tmp_path, judged):
     frame = as_frame(judged, "relevance")
     data = trec_qrels(frame)
     qrels = dh.read_qrels(written(tmp_path, "qrels", data))
@@ -228,7 +228,7 @@ def test_written_judgements_come_back(tmp_path, judged):
             assert line.endswith(f" {int(grade)}") or grade == 0  # trec_eval reads whole numbers
 
 
-def test_rows_of_a_query_that_stand_apart_are_ranked_together(tmp_path):
+def test_scattered_rows_of_a_query_are_ranked_together(tmp_path):
     apart = pl.DataFrame(
         {"query_id": ["b", "a", "b"], "doc_id": ["x", "y", "z"], "score": [1, 5, 2]}
     )
@@ -236,7 +236,7 @@ def test_rows_of_a_query_that_stand_apart_are_ranked_together(tmp_path):
     assert trec_run(apart, "t").decode().split("\n") == lines
 
 
-def test_what_cannot_be_written_is_refused():
+def test_unwritable_rows_are_rejected():
     nothing = pl.DataFrame({"query_id": ["q"], "doc_id": [""], "score": [None]})
     with pytest.raises(dh.InputError, match="doc_id of row 1 is empty"):
         trec_run(nothing)
@@ -244,24 +244,26 @@ def test_what_cannot_be_written_is_refused():
         trec_qrels(nothing.with_columns(doc_id=pl.lit("d")))
 
 
-FOUR = "q1\td1\t1\t0.5\nq1\td2\t2\t0.25\nq2\td1\t1\t1e-3\n"
+FOUR_COLUMNS = "q1\td1\t1\t0.5\nq1\td2\t2\t0.25\nq2\td1\t1\t1e-3\n"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_run_of_four_columns_is_read(tmp_path, end):
-    """Query, document, rank and score between tabs, as some official runs have them."""
-    run = dh.read_run(written(tmp_path, "run.tsv", FOUR.replace("\n", end)), with_ranks=True)
+def test_four_column_run_is_read(tmp_path, end):
+    """Some official runs contain tab-separated query, document, rank and score."""
+    run = dh.read_run(
+        written(tmp_path, "run.tsv", FOUR_COLUMNS.replace("\n", end)), with_ranks=True
+    )
     assert run.query_ids == ["q1", "q2"]
     assert run.documents.ids(np.arange(3)).to_list() == ["d1", "d2", "d1"]
     assert run.scores.tolist() == [0.5, 0.25, 0.001]
     assert run.ranks.tolist() == [1, 2, 1]
     zipped = tmp_path / "run.gz"
-    zipped.write_bytes(gzip.compress(f"# a comment{end}\n{FOUR}".encode()))
+    zipped.write_bytes(gzip.compress(f"# a comment{end}\n{FOUR_COLUMNS}".encode()))
     assert dh.read_run(zipped).scores.tolist() == [0.5, 0.25, 0.001]
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("q1\t0\td1\t1\nq1\t0\td2\t0\n", "line 1: .*judgements.*swapped"),
         (
@@ -269,11 +271,11 @@ def test_a_run_of_four_columns_is_read(tmp_path, end):
             "line 1: .*judgements.*swapped",
         ),  # ids that look like ranks
         ("q1 d1 1 0.5\nq1 d2 2 0.25\n", "expected 6 fields"),
-        (FOUR + "q2\td2\t2\n", "line 4: .*4 fields .query_id doc_id rank score., found 3"),
-        (FOUR + "q2\td2\t2\thigh\n", "line 4: .*score .*'high'"),
-        (FOUR + "q2\td1\t2\t0.1\n", "'q2' .*'d1' .*once"),
+        (FOUR_COLUMNS + "q2\td2\t2\n", "line 4: .*4 fields .query_id doc_id rank score., found 3"),
+        (FOUR_COLUMNS + "q2\td2\t2\thigh\n", "line 4: .*score .*'high'"),
+        (FOUR_COLUMNS + "q2\td1\t2\t0.1\n", "'q2' .*'d1' .*once"),
     ],
 )
-def test_what_is_no_run_of_four_columns_is_refused(tmp_path, text, says):
-    with pytest.raises(dh.InputError, match=says):
+def test_invalid_four_column_run_is_rejected(tmp_path, text, message):
+    with pytest.raises(dh.InputError, match=message):
         dh.read_run(written(tmp_path, "run.tsv", text))

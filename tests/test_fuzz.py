@@ -1,6 +1,6 @@
-"""Broken input of every kind: refused by a message, or read as it is; never a number from garbage.
+"""Fuzzing: mutated input is either read exactly or rejected with an error.
 
-`make fuzz` runs the same targets for longer; what it found so far is in fuzz/corpus.
+`make fuzz` runs the same targets for longer; inputs that failed once are in fuzz/corpus.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import deadheat as dh
 from deadheat.cli import main
 
 FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
-pytestmark = pytest.mark.skipif(not FUZZ.is_dir(), reason="fuzz/ is beside the tests")
+pytestmark = pytest.mark.skipif(not FUZZ.is_dir(), reason="needs the folder fuzz/")
 sys.path.insert(0, str(FUZZ))
 
 import targets  # noqa: E402
@@ -39,8 +39,8 @@ WORDS += [b"\t", b" ", b"\r", b"\n", b",", b'"', b"{", b"}", b"[", b"]", b":", b
 
 
 @st.composite
-def broken(draw: st.DrawFn, name: str) -> bytes:
-    """Valid input of a target with a few edits."""
+def mutate_seed(draw: st.DrawFn, name: str) -> bytes:
+    """Draw a valid input of a target with a few random edits."""
     data = draw(st.sampled_from(targets.seeds(name)))
     for _ in range(draw(st.integers(0, 4))):
         i = draw(st.integers(0, len(data)))
@@ -51,7 +51,7 @@ def broken(draw: st.DrawFn, name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", targets.TARGETS)
-def test_what_was_found_before(name):
+def test_stored_failures_stay_fixed(name):
     stored = [path.read_bytes() for path in (FUZZ / "corpus" / name).glob("*")]
     for data in [*targets.seeds(name), *stored]:
         targets.check(name, data)
@@ -60,8 +60,8 @@ def test_what_was_found_before(name):
 @pytest.mark.parametrize("name", targets.TARGETS)
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_broken_input_is_read_or_refused(name, data):
-    targets.check(name, data.draw(broken(name)))
+def test_mutated_input_is_read_or_rejected(name, data):
+    targets.check(name, data.draw(mutate_seed(name)))
 
 
 ids = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_size=1, max_size=4)
@@ -105,8 +105,8 @@ GARBAGE = [
     bad=st.one_of(st.none(), st.tuples(st.integers(0, 5), st.sampled_from(GARBAGE))),
     space=st.sampled_from([" ", "\t", "  ", " \t"]),
 )
-def test_a_trec_run_is_its_numbers_or_names_the_line(tmp_path_factory, rows, bad, space):
-    """The reader against this definition: six fields, and `float` of the fifth."""
+def test_trec_run_is_read_exactly_or_error_names_the_line(tmp_path_factory, rows, bad, space):
+    """The reference reads six fields and converts the fifth by `float`."""
     path = tmp_path_factory.getbasetemp() / "fuzzed.run"
     lines = [[query, "Q0", doc, "1", score, "t"] for query, doc, score in rows]
     if bad is not None:
@@ -120,15 +120,15 @@ def test_a_trec_run_is_its_numbers_or_names_the_line(tmp_path_factory, rows, bad
         assert repr(bad[1]) in str(caught.value)
         return
     run = dh.read_run(path)
-    wanted: dict[str, dict[str, float]] = {}
+    expected: dict[str, dict[str, float]] = {}
     for query, doc, score in rows:
-        wanted.setdefault(query, {})[doc] = float(score)
-    found: dict[str, dict[str, float]] = {}
+        expected.setdefault(query, {})[doc] = float(score)
+    actual: dict[str, dict[str, float]] = {}
     for i, query in enumerate(run.query_ids):
         own = range(run.offsets[i], run.offsets[i + 1])
         names = run.documents.ids(list(own))
-        found[query] = dict(zip(names, run.scores[own.start : own.stop].tolist(), strict=True))
-    assert found == wanted
+        actual[query] = dict(zip(names, run.scores[own.start : own.stop].tolist(), strict=True))
+    assert actual == expected
 
 
 FILES = {"q": "trec", "r": "trec", "j": "json", "l": "jsonl", "c": "csv", "t": "tsv", "p": "result"}
@@ -159,7 +159,7 @@ OPTIONS = [
 
 @st.composite
 def command_lines(draw: st.DrawFn) -> tuple[list[str], dict[str, bytes]]:
-    """Words of a command, and the files that they name, some of them broken."""
+    """Draw a command line and the files that it names, some of them mutated."""
     command = draw(
         st.sampled_from(
             [
@@ -174,7 +174,9 @@ def command_lines(draw: st.DrawFn) -> tuple[list[str], dict[str, bytes]]:
         words += option
     files = {}
     for word in {*words} & FILES.keys():
-        files[word] = draw(st.one_of(st.just(targets.seeds(FILES[word])[0]), broken(FILES[word])))
+        files[word] = draw(
+            st.one_of(st.just(targets.seeds(FILES[word])[0]), mutate_seed(FILES[word]))
+        )
     return words, files
 
 
@@ -182,20 +184,23 @@ def command_lines(draw: st.DrawFn) -> tuple[list[str], dict[str, bytes]]:
 @given(command_lines())
 @example((["eval", "q", "r", "--format", "json"], {"q": b"q 0 d 1\n", "r": b"q Q0 d 1 0.5 t\n"}))
 @example((["run", "--study", "s", "--output", "o"], {"s": b"models = [" * 4000}))
-def test_the_whole_command_line(tmp_path_factory, monkeypatch, case):
-    """Files in; exit status and message out: no traceback, no number from what is refused."""
-    words, files = case
+def test_command_line_with_random_files_and_options(tmp_path_factory, monkeypatch, case):
+    """The exit status is valid, there is no traceback, and rejected input gives no output."""
+    arguments, files = case
     folder = tmp_path_factory.mktemp("line")
     monkeypatch.chdir(folder)
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    done = CliRunner().invoke(main, words, input="")
-    assert done.exception is None or isinstance(done.exception, SystemExit), (words, done.exception)
-    assert done.exit_code in (0, 1, 2), words
+    done = CliRunner().invoke(main, arguments, input="")
+    assert done.exception is None or isinstance(done.exception, SystemExit), (
+        arguments,
+        done.exception,
+    )
+    assert done.exit_code in (0, 1, 2), arguments
     assert "Traceback" not in done.output and "\x1b" not in done.output
     if done.exit_code == 2:
-        assert "rror: " in done.stderr and done.stdout == "", (words, done.output)
-    if done.exit_code == 0 and words[0] == "eval" and "--format json" in " ".join(words):
+        assert "rror: " in done.stderr and done.stdout == "", (arguments, done.output)
+    if done.exit_code == 0 and arguments[0] == "eval" and "--format json" in " ".join(arguments):
         written = folder / "out.json"
         text = written.read_text() if written.exists() else done.stdout
         for result in json.loads(text):
@@ -204,8 +209,8 @@ def test_the_whole_command_line(tmp_path_factory, monkeypatch, case):
 
 
 @pytest.mark.parametrize("start", ["x\x01", "x^", "xڀ", "xڜ", "x"])
-def test_ids_that_begin_like_compressed_data_are_ids(tmp_path, start):
-    """And what is compressed in a way that deadheat does not know is not read, without a limit."""
+def test_ids_with_the_magic_bytes_of_compression_are_read(tmp_path, start):
+    """Data in an unsupported compression format is rejected."""
     texts = {
         "run": f"{start}q Q0 d 1 0.5 t\n",
         "csv": f"{start},query_id,doc_id,score\n1,{start}q,d,0.5\n",

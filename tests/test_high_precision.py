@@ -1,4 +1,4 @@
-"""`high_precision` for plain transformers models, and what it chooses, says and returns."""
+"""`high_precision` for transformers models: chosen regime, warnings and scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import tiny_models as tiny  # noqa: E402
 import deadheat as dh  # noqa: E402
 from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
 
-# What the libraries under test warn about is theirs.
+# Ignore warnings of the libraries under test.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -42,7 +42,7 @@ def classify(model, tokenizer, pairs=PAIRS):
 
 
 def rerank(model, tokenizer, texts):
-    """Score texts by the operations of the snippet that is published with Qwen3-Reranker."""
+    """Score texts as the published example code of Qwen3-Reranker does."""
     no = tokenizer.convert_tokens_to_ids("no")
     yes = tokenizer.convert_tokens_to_ids("yes")
     inputs = tokenizer(texts, padding=True, return_tensors="pt").to(model.device)
@@ -52,14 +52,14 @@ def rerank(model, tokenizer, texts):
         return torch.nn.functional.log_softmax(pair, dim=1)[:, 1].exp()
 
 
-def warnings_of(function):
+def warning_messages(function):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function()
     return [str(w.message) for w in caught if issubclass(w.category, DeadheatWarning)]
 
 
-def distinct(scores):
+def n_distinct(scores):
     return len(scores.unique())
 
 
@@ -70,7 +70,7 @@ def checkpoint(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def causal(tmp_path_factory):
-    """A causal model whose output matrix is its embedding matrix, and its tokenizer."""
+    """Return a causal model with tied input and output embeddings, and its tokenizer."""
     path = tiny.qwen(tmp_path_factory.mktemp("causal"))
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, padding_side="left")
     return load(path, "CausalLM"), tokenizer
@@ -83,7 +83,7 @@ def cross_encoder(tmp_path_factory):
 
 
 class TestClassifier:
-    def test_the_default_is_the_last_layer_in_fp32(self, checkpoint):
+    def test_default_computes_the_last_layer_in_fp32(self, checkpoint):
         model, tokenizer = load(checkpoint), transformers.AutoTokenizer.from_pretrained(checkpoint)
         head = next(
             layer
@@ -91,8 +91,8 @@ class TestClassifier:
             if layer is not None
         )
         layer = head if isinstance(head, torch.nn.Linear) else head.out_proj
-        kept = []
-        hook = layer.register_forward_hook(lambda _, inputs, output: kept.append(inputs[0]))
+        recorded = []
+        hook = layer.register_forward_hook(lambda _, inputs, output: recorded.append(inputs[0]))
         own = classify(model, tokenizer)
         hook.remove()
         view = dh.high_precision(model)
@@ -100,15 +100,15 @@ class TestClassifier:
         assert isinstance(view, type(model))
         assert "head" in repr(view) and "head" in view.scoring
         assert own.dtype == torch.bfloat16 and logits.dtype == torch.float32
-        hidden, weight = kept[0].double(), layer.weight.double()
+        hidden, weight = recorded[0].double(), layer.weight.double()
         exact = hidden @ weight.T + (0 if layer.bias is None else layer.bias.double())
-        if exact.ndim == 3:  # a decoder takes the logits of the last token that is no padding
+        if exact.ndim == 3:  # a decoder uses the logits of the last token before the padding
             lengths = [len(tokenizer(*pair)["input_ids"]) for pair in PAIRS]
             exact = torch.stack([exact[i, n - 1] for i, n in enumerate(lengths)])
         torch.testing.assert_close(logits.double(), exact, rtol=1e-5, atol=1e-5)
-        assert distinct(logits) > distinct(own)
+        assert n_distinct(logits) > n_distinct(own)
 
-    def test_hps_casts_the_logits(self, checkpoint):
+    def test_hps_casts_logits_to_fp32(self, checkpoint):
         model, tokenizer = load(checkpoint), transformers.AutoTokenizer.from_pretrained(checkpoint)
         view = dh.high_precision(model, "hps")
         logits = classify(view, tokenizer)
@@ -118,7 +118,7 @@ class TestClassifier:
         with pytest.raises(InputError, match="return_dict"):
             view(torch.tensor([[1, 2, 3]]), return_dict=False)
 
-    def test_a_block_changes_the_model_and_ends(self, checkpoint):
+    def test_context_manager_changes_the_model_temporarily(self, checkpoint):
         model, tokenizer = load(checkpoint), transformers.AutoTokenizer.from_pretrained(checkpoint)
         own, before = classify(model, tokenizer), (type(model), dict(model.named_modules()))
         view = dh.high_precision(model)
@@ -130,14 +130,14 @@ class TestClassifier:
         again = pickle.loads(pickle.dumps(view))
         assert torch.equal(classify(again, tokenizer), classify(view, tokenizer))
 
-    def test_a_model_in_fp32_has_nothing_to_gain(self, checkpoint):
+    def test_fp32_model_gives_a_warning(self, checkpoint):
         model = load(checkpoint, dtype=torch.float32)
         for regime in (None, "hps"):
-            (text,) = warnings_of(lambda regime=regime: dh.high_precision(model, regime))
-            assert "FP32" in text and "use the model as it is" in text
-        assert warnings_of(lambda: dh.high_precision(load(checkpoint))) == []
+            (message,) = warning_messages(lambda regime=regime: dh.high_precision(model, regime))
+            assert "FP32" in message and "use the model as it is" in message
+        assert warning_messages(lambda: dh.high_precision(load(checkpoint))) == []
 
-    def test_without_a_plain_last_layer_logits_are_cast(self, tmp_path):
+    def test_logits_are_cast_without_a_linear_last_layer(self, tmp_path):
         model = load(tiny.bert(tmp_path))
         model.classifier = torch.nn.Sequential(model.classifier, torch.nn.Tanh())
         view = dh.high_precision(model)
@@ -147,13 +147,13 @@ class TestClassifier:
 
 
 class TestCausal:
-    def test_the_published_code_runs_unchanged(self, causal):
+    def test_published_code_runs_inside_the_context_manager(self, causal):
         model, tokenizer = causal
         own = rerank(model, tokenizer, TEXTS)
         with dh.high_precision(model, tokenizer=tokenizer, tokens=("no", "yes")):
             scores = rerank(model, tokenizer, TEXTS)
             wide = model(torch.tensor([[1, 2, 3]])).logits
-        assert distinct(scores) > distinct(own)
+        assert n_distinct(scores) > n_distinct(own)
         assert wide.shape == (1, 3, model.config.vocab_size)
         rows = tokenizer.convert_tokens_to_ids(["no", "yes"])
         assert wide.isfinite().sum(dim=-1).tolist() == [[2, 2, 2]]
@@ -164,30 +164,30 @@ class TestCausal:
         )  # fmt: skip
         assert torch.equal(rerank(model, tokenizer, TEXTS), own)
 
-    def test_casting_two_logits_to_fp32_changes_no_order(self, causal):
-        """What the paper calls HPS leaves the ties that the last layer has made."""
+    def test_hps_has_more_ties_than_the_head_regime(self, causal):
+        """HPS, as the paper defines it, keeps the ties that the last layer creates."""
         model, tokenizer = causal
         with dh.high_precision(model, "hps", tokenizer=tokenizer, tokens=("no", "yes")):
             hps = rerank(model, tokenizer, TEXTS)
         assert hps.dtype == torch.float32
         with dh.high_precision(model, tokenizer=tokenizer, tokens=("no", "yes")):
-            assert distinct(rerank(model, tokenizer, TEXTS)) > distinct(hps)
+            assert n_distinct(rerank(model, tokenizer, TEXTS)) > n_distinct(hps)
 
-    def test_token_ids_need_no_tokenizer(self, causal):
+    def test_token_ids_work_without_a_tokenizer(self, causal):
         model, tokenizer = causal
         ids = tokenizer.convert_tokens_to_ids(["no", "yes"])
         assert "head" in repr(dh.high_precision(model, tokens=ids))
 
-    def test_refusals(self, causal, tmp_path):
+    def test_unsupported_models_and_options_are_rejected(self, causal, tmp_path):
         model, tokenizer = causal
-        for options, text in (
+        for options, message in (
             ({}, r"needs the tokens.*tokens=\('no', 'yes'\)"),
             ({"tokens": ("no", "yes")}, "tokens of the tokenizer"),
             ({"tokens": "yes", "tokenizer": tokenizer}, "tokens must be ids, or words"),
             ({"tokens": ("no", "perhaps"), "tokenizer": tokenizer}, "not .*'perhaps'"),
             ({"tokens": [10**6]}, "none with the number 1000000"),
         ):
-            with pytest.raises(InputError, match=text):
+            with pytest.raises(InputError, match=message):
                 dh.high_precision(model, **options)
         classifier = load(tiny.bert(tmp_path / "bert"))
         with pytest.raises(InputError, match="such a model only"):
@@ -200,7 +200,7 @@ class TestCausal:
 
 
 class TestCrossEncoder:
-    def test_the_default_removes_most_ties(self, cross_encoder):
+    def test_default_is_the_head_regime(self, cross_encoder):
         default, head, hps = (dh.high_precision(cross_encoder, r) for r in (None, "head", "hps"))
         scores, same, coarse = (v.predict(PAIRS) for v in (default, head, hps))
         assert (scores == same).all()
@@ -208,7 +208,7 @@ class TestCrossEncoder:
         assert repr(default) == repr(head) != repr(hps)
         assert ", head:" in default.scoring and ", hps:" in repr(hps)
 
-    def test_a_bi_encoder_has_no_head(self, tmp_path):
+    def test_bi_encoder_uses_hps(self, tmp_path):
         path = tiny.add_pooling(tiny.bert_encoder(tmp_path / "encoder"), "mean")
         view = dh.high_precision(st.SentenceTransformer(str(path), device="cpu").bfloat16())
         assert ", hps:" in repr(view)
@@ -216,7 +216,7 @@ class TestCrossEncoder:
             dh.high_precision(view, scores="logit")
 
     @pytest.mark.parametrize("regime", ["hps", "head"])
-    def test_logits_are_not_rounded_to_one(self, cross_encoder, regime):
+    def test_logit_scores_do_not_saturate(self, cross_encoder, regime):
         model = copy.deepcopy(cross_encoder)
         model.model.classifier.out_proj.bias.data += 30  # sigmoid(30) is 1 in FP32
         plain, view = (
@@ -230,7 +230,7 @@ class TestCrossEncoder:
         assert logits.tolist() == identity.tolist()
         assert f"{regime}-logit" in repr(view) and "log-odds" in view.scoring
 
-    def test_two_labels_give_their_difference(self, tmp_path):
+    def test_logit_score_of_two_labels_is_their_difference(self, tmp_path):
         path = tiny.xlm_roberta(tmp_path / "two", labels=2)
         model = st.CrossEncoder(str(path), device="cpu").to(torch.bfloat16).eval()
         logits = dh.high_precision(model).predict(PAIRS)
@@ -241,31 +241,33 @@ class TestCrossEncoder:
         with pytest.raises(InputError, match="3 labels"):
             dh.high_precision(st.CrossEncoder(str(path), device="cpu"), scores="logit")
 
-    def test_where_nothing_changes_one_warning_says_what_would_help(self, cross_encoder):
-        found = warnings_of(lambda: dh.high_precision(cross_encoder, "hps"))
+    def test_unchanged_scores_give_one_warning(self, cross_encoder):
+        messages = warning_messages(lambda: dh.high_precision(cross_encoder, "hps"))
         if int(st.__version__.partition(".")[0]) >= 6:
-            (text,) = found
-            assert "already scores in FP32" in text
-            assert "regime='head'" in text
-        assert warnings_of(lambda: dh.high_precision(cross_encoder)) == []
-        assert warnings_of(lambda: dh.high_precision(cross_encoder, scores="logit")) == []
-        assert warnings_of(lambda: dh.high_precision(cross_encoder, "hps", scores="logit")) == []
+            (message,) = messages
+            assert "already scores in FP32" in message
+            assert "regime='head'" in message
+        assert warning_messages(lambda: dh.high_precision(cross_encoder)) == []
+        assert warning_messages(lambda: dh.high_precision(cross_encoder, scores="logit")) == []
+        assert (
+            warning_messages(lambda: dh.high_precision(cross_encoder, "hps", scores="logit")) == []
+        )
 
-    def test_a_quantised_head(self, cross_encoder):
-        """Its weight is no matrix of numbers to compute with: logits are cast, and that is said."""
+    def test_unsupported_head_falls_back_to_hps(self, cross_encoder):
+        """The head regime needs a plain linear layer; otherwise logits are cast, with a warning."""
         model = copy.deepcopy(cross_encoder)
         layer = model.model.classifier.out_proj
         layer.register_forward_hook(lambda _, inputs, output: output * 0.5)
-        found = warnings_of(lambda: dh.high_precision(model))
+        messages = warning_messages(lambda: dh.high_precision(model))
         assert ", hps:" in repr(dh.high_precision(model))
         if int(st.__version__.partition(".")[0]) >= 6:
-            (text,) = found
-            assert "FP32 weights" in text and "a plain linear layer" in text
+            (message,) = messages
+            assert "FP32 weights" in message and "a plain linear layer" in message
 
-    def test_bad_options(self, cross_encoder):
+    def test_invalid_options_are_rejected(self, cross_encoder):
         with pytest.raises(InputError, match="'probability' or 'logit'"):
             dh.high_precision(cross_encoder, scores="odds")
-        with pytest.raises(InputError, match="such a model only, not for a CrossEncoder"):
+        with pytest.raises(InputError, match=r"only, not .*CrossEncoder"):
             dh.high_precision(cross_encoder, tokens=[1])
         for other in (torch.nn.Linear(2, 1), "BAAI/bge-reranker-v2-m3"):
             with pytest.raises(InputError, match=r"transformers PreTrainedModel, FlagEmbedding"):
@@ -281,7 +283,7 @@ def wikiqa(shared, number):
     return list(zip(queries, documents, strict=True))
 
 
-def test_a_trained_cross_encoder(shared):
+def test_trained_cross_encoder_has_fewer_ties(shared):
     path = shared / "models" / "wikiqa-cross-encoder"
     model, tokenizer = load(path), transformers.AutoTokenizer.from_pretrained(path)
     pairs = wikiqa(shared, 64)
@@ -289,11 +291,11 @@ def test_a_trained_cross_encoder(shared):
         classify(model, tokenizer, pairs),
         classify(dh.high_precision(model), tokenizer, pairs),
     )
-    assert distinct(own) < distinct(view) == len(set(pairs))
+    assert n_distinct(own) < n_distinct(view) == len(set(pairs))
 
 
 @pytest.mark.slow
-def test_a_real_causal_model(shared, smollm2):
+def test_real_causal_model_has_fewer_ties(shared, smollm2):
     model, tokenizer = smollm2._model, smollm2._tokenizer
     prompt = smollm2._prompt
     texts = [
@@ -303,5 +305,5 @@ def test_a_real_causal_model(shared, smollm2):
     own = rerank(model, tokenizer, texts)
     with dh.high_precision(model, tokenizer=tokenizer, tokens=("no", "yes")):
         scores = rerank(model, tokenizer, texts)
-    assert distinct(own) < distinct(scores)
+    assert n_distinct(own) < n_distinct(scores)
     assert torch.equal(rerank(model, tokenizer, texts), own)

@@ -1,4 +1,4 @@
-"""What is imported when: nothing heavy before it is used, and every name where it was."""
+"""Lazy imports: heavy modules are imported on first use, and public names stay available."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ HEAVY = ("numpy", "polars", "rich", "torch", "transformers", "pandas", "pyarrow"
 HEAVY += ("matplotlib", "jinja2", "ray", "ml_dtypes", "asyncio", "email", "http", "packaging")
 
 
-def loaded_by(code: str, **environment: str) -> set[str]:
-    """Run code in a Python of its own, and give what of `HEAVY` it has imported."""
-    ending = f"import json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
-    found = subprocess.run(
-        [sys.executable, "-c", f"{textwrap.dedent(code)}\n{ending}"],
+def imports_of_code(code: str, **environment: str) -> set[str]:
+    """Return the modules of `HEAVY` that code imports in a new Python process."""
+    show = f"import json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{textwrap.dedent(code)}\n{show}"],
         capture_output=True,
         text=True,
         timeout=60,
         env={**os.environ, **environment},
     )
-    assert found.returncode == 0, found.stderr
-    return set(json.loads(found.stdout.splitlines()[-1]))
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def loaded_by_words(*words: str, **environment: str) -> set[str]:
-    """Give the same for the command line."""
-    return loaded_by(
+def imports_of_command(*arguments: str, **environment: str) -> set[str]:
+    """Return the modules of `HEAVY` that a command imports."""
+    return imports_of_code(
         f"""
         import sys
-        sys.argv = ["deadheat", *{words}]
+        sys.argv = ["deadheat", *{arguments}]
         from deadheat.cli import main
         try:
             main(prog_name="deadheat")
@@ -52,16 +52,16 @@ def loaded_by_words(*words: str, **environment: str) -> set[str]:
 
 
 def test_importing_deadheat_imports_nothing_heavy():
-    assert loaded_by("import deadheat; dir(deadheat)") == set()
+    assert imports_of_code("import deadheat; dir(deadheat)") == set()
 
 
-def test_the_list_of_commands_needs_none_of_them():
-    assert loaded_by_words("--help") == set()
+def test_help_of_all_commands_imports_nothing_heavy():
+    assert imports_of_command("--help") == set()
 
 
-def test_the_help_of_a_command_needs_neither_polars_nor_rich():
+def test_help_of_a_command_imports_neither_polars_nor_rich():
     for command in ("eval", "leaderboard", "run"):
-        assert loaded_by_words(command, "--help") <= {"numpy", "ml_dtypes", "email"}
+        assert imports_of_command(command, "--help") <= {"numpy", "ml_dtypes", "email"}
 
 
 @pytest.mark.parametrize(
@@ -72,34 +72,34 @@ def test_the_help_of_a_command_needs_neither_polars_nor_rich():
         ("deadheat eval -m nDC", "nDCG@10", {"numpy", "ml_dtypes", "email"}),
     ],
 )
-def test_completion_is_as_quick_as_help(words, offered, heavy, capfd):
-    place = str(len(words.split()) - 1)
-    environment = {"_DEADHEAT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": place}
-    found = subprocess.run(
+def test_completion_imports_no_more_than_help(words, offered, heavy, capfd):
+    index = str(len(words.split()) - 1)
+    environment = {"_DEADHEAT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": index}
+    done = subprocess.run(
         [sys.executable, "-c", "from deadheat.cli import main; main(prog_name='deadheat')"],
         capture_output=True,
         text=True,
         env={**os.environ, **environment},
     )
-    assert f"plain,{offered}" in found.stdout.splitlines()
-    assert loaded_by_words(**environment) <= heavy
+    assert f"plain,{offered}" in done.stdout.splitlines()
+    assert imports_of_command(**environment) <= heavy
 
 
-def test_arrays_are_evaluated_without_polars_and_rich():
+def test_evaluating_arrays_imports_neither_polars_nor_rich():
     code = """
     import deadheat as dh
     assert dh.evaluate_arrays([[1, 0]], [[1.0, 1.0]], "MRR")["MRR"].expected == 0.75
     """
-    assert not loaded_by(code) & {"polars", "rich", "torch", "pandas", "pyarrow", "scipy"}
+    assert not imports_of_code(code) & {"polars", "rich", "torch", "pandas", "pyarrow", "scipy"}
 
 
-def test_a_fork_after_the_import_is_noticed():
-    """A process that forks between import and first use must know it in the child."""
-    loaded_by("import sys, deadheat; assert 'deadheat._internal.fork_guard' in sys.modules")
+def test_importing_deadheat_loads_the_fork_guard():
+    """A fork between import and first use must be detected in the child process."""
+    imports_of_code("import sys, deadheat; assert 'deadheat._internal.fork_guard' in sys.modules")
 
 
 def test_importing_deadheat_installs_no_hooks():
-    loaded_by(
+    imports_of_code(
         """
         import atexit, os, signal, sys, threading, warnings
 
@@ -119,7 +119,7 @@ def test_importing_deadheat_installs_no_hooks():
     )
 
 
-def test_every_public_name_is_there_and_listed():
+def test_public_names_exist_and_are_listed():
     assert set(dh.__all__) <= set(dir(dh))
     for name in dh.__all__:
         assert getattr(dh, name) is getattr(dh, name)
@@ -128,29 +128,29 @@ def test_every_public_name_is_there_and_listed():
     assert set(dh.__all__) <= set(names)
 
 
-def test_type_checkers_see_the_names_that_are_there():
-    """The imports for type checkers, the table of rooms and `__all__` say the same."""
+def test_imports_for_type_checkers_match_all():
+    """The imports for type checkers, the lazy imports and `__all__` have the same names."""
     tree = ast.parse(Path(dh.__file__).read_text())
-    seen = {}
+    imported = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("deadheat."):
             for alias in node.names:
-                seen[alias.asname or alias.name] = node.module
-    assert set(seen) - {"own_version"} == set(dh.__all__)
+                imported[alias.asname or alias.name] = node.module
+    assert set(imported) - {"own_version"} == set(dh.__all__)
     for name in set(dh.__all__) - {"plot", "report"}:
-        assert getattr(importlib.import_module(seen[name]), name) is getattr(dh, name)
+        assert getattr(importlib.import_module(imported[name]), name) is getattr(dh, name)
 
 
-def test_rooms_are_attributes_and_other_names_are_not():
+def test_packages_are_attributes_and_unknown_names_raise():
     code = "import deadheat; assert deadheat.measures.MEASURES and deadheat.comparison.compare"
-    assert "polars" not in loaded_by(code)
+    assert "polars" not in imports_of_code(code)
     with pytest.raises(AttributeError, match="no attribute 'evaluat'"):
         dh.evaluat  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute '_private'"):
         dh._private  # noqa: B018
 
 
-def test_the_commands_are_those_that_are_listed():
+def test_listed_commands_match_the_modules():
     context = click.Context(main)
     for name, purpose in COMMANDS.items():
         command = main.get_command(context, name)

@@ -20,7 +20,7 @@ import tokenizers  # noqa: E402
 import transformers  # noqa: E402
 from packaging.version import Version  # noqa: E402
 
-# What the libraries under test warn about is theirs; `TestWarnings` covers those of views.
+# Ignore warnings of the libraries; `TestWarnings` covers the warnings of deadheat.
 pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.filterwarnings("ignore::deadheat.errors.DeadheatWarning"),
@@ -52,18 +52,18 @@ def one_thread():
 
 
 def save(folder, model_class, config):
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(unk_token="[UNK]"))
-    words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    words.train_from_iterator(
+    word_level = tokenizers.Tokenizer(tokenizers.models.WordLevel(unk_token="[UNK]"))
+    word_level.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    word_level.train_from_iterator(
         [VOCABULARY], tokenizers.trainers.WordLevelTrainer(special_tokens=SPECIAL)
     )
-    words.post_processor = tokenizers.processors.TemplateProcessing(
+    word_level.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B [SEP]",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=words,
+        tokenizer_object=word_level,
         pad_token="[PAD]",
         unk_token="[UNK]",
         cls_token="[CLS]",
@@ -127,17 +127,17 @@ def logits_of(model):
     return logits
 
 
-def recorded(model, layer):
-    """What enters and leaves a layer of the model while it scores PAIRS, in the batch's order."""
-    kept = []
-    hook = layer.register_forward_hook(lambda _, args, output: kept.append((args[0], output)))
+def record_layer(model, layer):
+    """Return the input and output of a layer while the model scores PAIRS, in batch order."""
+    records = []
+    hook = layer.register_forward_hook(lambda _, args, output: records.append((args[0], output)))
     predict(model)
     hook.remove()
-    return kept[0]
+    return records[0]
 
 
 def assert_same_scores(scores, expected):
-    """Compare in sorted order, since the library sorts a batch by length."""
+    """Compare sorted scores, because the library sorts a batch by length."""
     scores, expected = scores.double().sort().values, expected.double().sort().values
     torch.testing.assert_close(scores, expected, rtol=1e-6, atol=0)
 
@@ -170,21 +170,21 @@ VIEWS = {
 
 
 class TestOneLogit:
-    def test_high_precision_is_fp32_sigmoid_of_the_models_logits(self, one_logit):
+    def test_high_precision_is_the_fp32_sigmoid_of_the_logits(self, one_logit):
         logits = logits_of(one_logit)
         assert torch.equal(logits, logits.bfloat16().float())
         scores = predict(high_precision(one_logit, "hps"))
         assert scores.dtype == torch.float32
         assert torch.equal(scores, logits.double().sigmoid().float())
 
-    def test_equal_logits_score_equally_whatever_the_batches(self, one_logit):
+    def test_equal_logits_get_equal_scores_in_any_batch(self, one_logit):
         view = high_precision(one_logit, "hps")
         scores = view.predict(PAIRS * 2, batch_size=33)
         logits = view.predict(PAIRS * 2, batch_size=33, activation_fn=torch.nn.Identity())
         assert len(np.unique(scores)) == len(np.unique(logits)) < len(logits)
 
     @pytest.mark.parametrize("dtype", [None, "bf16", "fp16"])
-    def test_low_precision_is_torchs_operation_in_that_dtype(self, one_logit, dtype):
+    def test_low_precision_is_the_torch_sigmoid_in_that_dtype(self, one_logit, dtype):
         logits = logits_of(one_logit)
         format = FORMATS[dtype or "bf16"]
         scores = predict(low_precision(one_logit, dtype))
@@ -196,14 +196,14 @@ class TestOneLogit:
         assert torch.equal(scores, scores.to(torch.float8_e4m3fn).float())
         assert len(scores.unique()) < len(predict(low_precision(one_logit)).unique())
 
-    def test_a_head_in_fp32_starts_from_the_bf16_hidden_state(self, one_logit):
+    def test_fp32_head_uses_the_bf16_hidden_state(self, one_logit):
         layer = one_logit.model.classifier
-        hidden, _ = recorded(one_logit, layer)
+        hidden, _ = record_layer(one_logit, layer)
         assert hidden.dtype == torch.bfloat16
         logits = hidden.double() @ layer.weight.double().T + layer.bias.double()
         assert_same_scores(predict(high_precision(one_logit, "head")), logits[:, 0].sigmoid())
 
-    def test_each_regime_has_fewer_ties_than_the_one_before(self, one_logit):
+    def test_ties_decrease_from_native_to_hps_to_head(self, one_logit):
         views = (
             low_precision(one_logit),
             high_precision(one_logit, "hps"),
@@ -212,7 +212,7 @@ class TestOneLogit:
         native, hps, head = (len(predict(view).unique()) for view in views)
         assert native < hps < head
 
-    def test_another_activation_runs_in_the_scoring_dtype_too(self, one_logit):
+    def test_custom_activation_runs_in_the_scoring_dtype(self, one_logit):
         logits = logits_of(one_logit)
         softplus = torch.nn.Softplus()
         low = predict(low_precision(one_logit), activation_fn=softplus)
@@ -221,7 +221,8 @@ class TestOneLogit:
         assert torch.equal(high, softplus(logits.double()).float())
         view = high_precision(one_logit, "hps")
         predict(view, activation_fn=softplus)
-        assert torch.equal(predict(view), logits.double().sigmoid().float())  # for that call only
+        # The next call uses the default again.
+        assert torch.equal(predict(view), logits.double().sigmoid().float())
 
     def test_rank_uses_the_view(self, one_logit):
         view = high_precision(one_logit, "head")
@@ -229,20 +230,20 @@ class TestOneLogit:
         scores = predict(view).tolist()
         assert [float(hit["score"]) for hit in ranking] == sorted(scores, reverse=True)
 
-    def test_a_view_survives_the_way_to_a_worker_process(self, one_logit):
+    def test_view_can_be_pickled_for_a_worker_process(self, one_logit):
         view = high_precision(one_logit, "head")
         worker = getattr(type(view), "_multi_process_worker", None)
         _, again = pickle.loads(pickle.dumps((worker, view)))
         assert torch.equal(predict(again), predict(view))
         assert again.scoring == view.scoring == f"fp32, head: {REGIMES['head']}"
 
-    def test_a_view_passes_for_the_model(self, one_logit):
+    def test_view_has_the_class_and_weights_of_the_model(self, one_logit):
         view = high_precision(one_logit, "head")
         assert isinstance(view, st.CrossEncoder)
         assert list(view.state_dict()) == list(one_logit.state_dict())
         assert view.num_labels == 1
 
-    def test_a_view_of_a_view_is_a_view_of_the_model(self, one_logit):
+    def test_view_of_a_view_replaces_the_regime(self, one_logit):
         again = high_precision(low_precision(one_logit, "fp8"), "hps")
         assert torch.equal(predict(again), predict(high_precision(one_logit, "hps")))
 
@@ -259,9 +260,9 @@ class TestTwoLogits:
         as_activation = predict(low_precision(two_logits), activation_fn=torch.nn.Softmax(dim=-1))
         assert torch.equal(as_activation, low)
 
-    def test_the_head_is_the_last_linear_layer_wherever_it_is(self, two_logits):
+    def test_head_is_the_last_linear_layer(self, two_logits):
         layer = two_logits.model.classifier.out_proj
-        hidden, _ = recorded(two_logits, layer)
+        hidden, _ = record_layer(two_logits, layer)
         logits = hidden.double() @ layer.weight.double().T + layer.bias.double()
         scores = predict(high_precision(two_logits, "head"), apply_softmax=True)
         assert_same_scores(scores[:, 1], logits.softmax(-1)[:, 1])
@@ -269,12 +270,12 @@ class TestTwoLogits:
 
 class TestCausal:
     def logits(self, model):
-        hidden, logits = recorded(model, model[0].model.lm_head)
+        hidden, logits = record_layer(model, model[0].model.lm_head)
         rows = [model[1].false_token_id, model[1].true_token_id]
         assert logits.dtype == torch.bfloat16
         return hidden[:, -1], logits[:, -1, rows]
 
-    def test_both_logits_are_cast_up_before_their_difference(self, causal):
+    def test_logits_are_cast_before_their_difference(self, causal):
         _, logits = self.logits(causal)
         no, yes = logits.double().T
         hps = predict(high_precision(causal, "hps"))
@@ -284,13 +285,13 @@ class TestCausal:
         assert_same_scores(predict(low_precision(causal)), inexact.sigmoid())
         assert len(hps.unique()) > len(inexact.float().sigmoid().unique())
 
-    def test_the_library_takes_the_difference_first(self, causal):
+    def test_library_casts_after_the_difference(self, causal):
         _, logits = self.logits(causal)
         upstream = predict(causal).float()
         assert len(upstream.unique()) <= len((logits[:, 1] - logits[:, 0]).unique())
         assert len(upstream.unique()) < len(predict(high_precision(causal, "hps")).unique())
 
-    def test_the_head_is_two_rows_of_the_output_matrix(self, causal):
+    def test_head_uses_two_rows_of_the_output_matrix(self, causal):
         hidden, _ = self.logits(causal)
         weight = causal[0].model.lm_head.weight
         no, yes = (weight[i].double() for i in (causal[1].false_token_id, causal[1].true_token_id))
@@ -299,7 +300,7 @@ class TestCausal:
         assert_same_scores(predict(view), expected)
         assert len(predict(view).unique()) > len(predict(high_precision(causal, "hps")).unique())
 
-    def test_a_single_token_scores_by_its_own_logit(self, causal):
+    def test_single_token_is_scored_by_its_logit(self, causal):
         alone = type(causal[1])(true_token_id=causal[1].true_token_id)
         model = st.CrossEncoder(modules=[causal[0], alone], device="cpu")
         hidden, logits = self.logits(causal)
@@ -321,7 +322,7 @@ class TestBiEncoder:
         return embeddings
 
     @pytest.mark.parametrize("kind", ["cosine", "dot"])
-    def test_similarity_in_either_precision(self, bi_encoder, embeddings, kind, monkeypatch):
+    def test_similarity_in_high_and_low_precision(self, bi_encoder, embeddings, kind, monkeypatch):
         monkeypatch.setattr(bi_encoder, "similarity_fn_name", kind)
         wide = embeddings.double()
         low = embeddings
@@ -340,14 +341,14 @@ class TestBiEncoder:
             pairwise = view.similarity_pairwise(embeddings, embeddings.flip(0))
             torch.testing.assert_close(pairwise.double(), expected.double(), rtol=1e-5, atol=1e-5)
 
-    def test_arrays_lists_and_single_embeddings_score_as_tensors_do(self, bi_encoder, embeddings):
+    def test_similarity_accepts_arrays_lists_and_single_embeddings(self, bi_encoder, embeddings):
         half = embeddings.half()
         for view in (high_precision(bi_encoder), low_precision(bi_encoder, "fp16")):
             expected = view.similarity(half, half)
             assert torch.equal(view.similarity(half.numpy(), list(half)), expected)
             torch.testing.assert_close(view.similarity(half[0], half), expected[:1])
 
-    def test_encoding_gives_fp32_before_normalising(self, bi_encoder, embeddings):
+    def test_embeddings_are_cast_before_normalisation(self, bi_encoder, embeddings):
         options = {"convert_to_tensor": True, "batch_size": len(TEXTS)}
         view = high_precision(bi_encoder)
         assert torch.equal(view.encode(TEXTS, **options), embeddings.float())
@@ -357,7 +358,7 @@ class TestBiEncoder:
         low = low_precision(bi_encoder).encode(TEXTS, **options)
         assert torch.equal(low, embeddings)
 
-    def test_what_it_cannot_do_it_says(self, bi_encoder, embeddings, monkeypatch):
+    def test_unsupported_options_are_rejected(self, bi_encoder, embeddings, monkeypatch):
         with pytest.raises(InputError, match="no scoring head"):
             high_precision(bi_encoder, "head")
         view = low_precision(bi_encoder)
@@ -371,7 +372,7 @@ class TestBiEncoder:
 
 
 class LateInteraction(st.SentenceTransformer):
-    """Scores the embeddings of tokens by MaxSim, as PyLate's ColBERT does."""
+    """Score token embeddings by MaxSim, as PyLate's ColBERT does."""
 
     @property
     def similarity_fn_name(self):
@@ -410,12 +411,12 @@ class TestLateInteraction:
             high = high_precision(model).encode(TEXTS)
         assert low[0].dtype == torch.bfloat16
         assert high[0].dtype == torch.float32
-        # Scores that the caller computes from what the view encodes, not by its own method.
+        # The scores are computed from the embeddings of the view, not by its similarity method.
         native, hps = (model.similarity(tokens[:1], tokens)[0] for tokens in (low, high))
         assert len(native.unique()) < len(hps.unique())
         assert len(hps.unique()) > 0.9 * len(set(TEXTS))
 
-    def test_embeddings_of_different_lengths_are_cast_one_by_one(self, model):
+    def test_embeddings_of_different_lengths_are_cast(self, model):
         texts = ["the cat", "the cat sat on the mat"]
         with torch.no_grad():
             embeddings = model.encode(texts)
@@ -423,17 +424,17 @@ class TestLateInteraction:
         wide = [each.float() for each in embeddings]
         assert torch.equal(scores, model.similarity(wide, wide))
 
-    def test_it_is_not_scored_in_low_precision(self, model):
+    def test_low_precision_is_rejected(self, model):
         for dtype in (None, "fp8"):
             with pytest.raises(InputError, match="LateInteraction in low precision"):
                 low_precision(model, dtype)
 
-    def test_no_warning_says_that_it_changes_nothing(self, model):
-        assert warnings_of(lambda: high_precision(model)) == []
+    def test_high_precision_gives_no_warning(self, model):
+        assert warning_messages(lambda: high_precision(model)) == []
 
 
-def warnings_of(call):
-    """The warnings of deadheat, with the places that they name."""
+def warning_messages(call):
+    """Return the messages of the warnings that deadheat emits."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
@@ -441,67 +442,67 @@ def warnings_of(call):
 
 
 class TestWarnings:
-    """A view warns if, and only if, it gives the scores of the model itself."""
+    """A view warns if and only if its scores equal those of the model."""
 
     @pytest.mark.parametrize("regime", ["hps", "head"])
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
     @pytest.mark.parametrize("name", ["one_logit", "two_logits", "causal"])
-    def test_of_a_reranker(self, request, name, dtype, regime):
+    def test_reranker_warns_only_if_scores_do_not_change(self, request, name, dtype, regime):
         model = copy.deepcopy(request.getfixturevalue(name)).to(dtype)
-        found = warnings_of(lambda: high_precision(model, regime))
+        messages = warning_messages(lambda: high_precision(model, regime))
         own, scores = predict(model), predict(high_precision(model, regime))
         if torch.allclose(own.double(), scores.double(), rtol=1e-5, atol=1e-5):
-            assert len(found) == 1
-            assert f"regime='{regime}' gives the same scores" in found[0]
+            assert len(messages) == 1
+            assert f"regime='{regime}' gives the same scores" in messages[0]
         else:
-            assert found == []
+            assert messages == []
 
-    def test_the_library_computes_the_activation_in_fp32(self, one_logit):
-        found = warnings_of(lambda: high_precision(one_logit, "hps"))
+    def test_warning_if_the_library_scores_in_fp32(self, one_logit):
+        messages = warning_messages(lambda: high_precision(one_logit, "hps"))
         if not CASTS:
-            assert found == []
+            assert messages == []
             return
-        (text,) = found
-        assert "already scores in FP32" in text
-        assert "regime='head' if the last layer is a plain linear layer" in text
+        (message,) = messages
+        assert "already scores in FP32" in message
+        assert "regime='head'" in message
 
-    def test_the_model_is_fp32(self, one_logit, bi_encoder):
+    def test_warning_for_an_fp32_model(self, one_logit, bi_encoder):
         for model in (one_logit, bi_encoder):
-            fine = copy.deepcopy(model).float()
-            (text,) = warnings_of(lambda fine=fine: high_precision(fine))
-            assert f"all weights of this {type(model).__name__} are FP32" in text
-            (text,) = warnings_of(lambda fine=fine: low_precision(fine))
-            assert "does not lower its precision" in text
-            assert warnings_of(lambda fine=fine: low_precision(fine, "bf16")) == []
-            assert warnings_of(lambda model=model: low_precision(model)) == []
+            fp32 = copy.deepcopy(model).float()
+            (message,) = warning_messages(lambda fp32=fp32: high_precision(fp32))
+            assert type(model).__name__ in message and "weights" in message and "FP32" in message
+            (message,) = warning_messages(lambda fp32=fp32: low_precision(fp32))
+            assert "does not lower its precision" in message
+            assert warning_messages(lambda fp32=fp32: low_precision(fp32, "bf16")) == []
+            assert warning_messages(lambda model=model: low_precision(model)) == []
 
-    def test_of_a_bi_encoder(self, bi_encoder):
-        found = warnings_of(lambda: high_precision(bi_encoder))
+    def test_bi_encoder_warns_only_if_scores_do_not_change(self, bi_encoder):
+        messages = warning_messages(lambda: high_precision(bi_encoder))
         views = bi_encoder, high_precision(bi_encoder)
         embedded = [view.encode(TEXTS, convert_to_tensor=True) for view in views]
         own, scores = (v.similarity(e, e) for v, e in zip(views, embedded, strict=True))
         assert torch.equal(own.float(), scores) == CASTS
-        assert len(found) == CASTS
-        assert all("model.similarity gives the same scores" in text for text in found)
+        assert len(messages) == CASTS
+        assert all("model.similarity gives the same scores" in message for message in messages)
 
-    def test_a_head_that_the_library_keeps_in_fp32(self, one_logit):
+    def test_warning_if_the_library_keeps_the_head_in_fp32(self, one_logit):
         if not hasattr(one_logit, "set_keep_in_fp32_modules"):
             pytest.skip("sentence-transformers keeps layers in FP32 from 6.2 on")
         model = copy.deepcopy(one_logit)
         path = next(p for p, m in model.named_modules() if m is model.model.classifier)
         model.set_keep_in_fp32_modules([path])
-        (text,) = warnings_of(lambda: high_precision(model, "head"))
-        assert "the last layer of this CrossEncoder runs in FP32" in text
+        (message,) = warning_messages(lambda: high_precision(model, "head"))
+        assert all(fact in message for fact in ("last layer", "CrossEncoder", "FP32"))
         assert_same_scores(predict(high_precision(model, "head")), predict(model))
 
-    def test_the_warning_names_the_callers_line(self, one_logit):
+    def test_warning_points_to_the_line_of_the_caller(self, one_logit):
         with pytest.warns(DeadheatWarning) as caught:
             high_precision(copy.deepcopy(one_logit).float())
         assert caught[0].filename == __file__
 
 
-def test_a_head_under_several_names_runs_in_fp32_under_each(one_logit):
-    """Before, the first name alone was replaced, whether the model used it or not."""
+def test_head_with_two_names_runs_in_fp32(one_logit):
+    """Replacing only the first name has no effect if the model uses the other one."""
     model = copy.deepcopy(one_logit)
     network = model.model
     vars(network)["_modules"] = {"alias": network.classifier, **network._modules}
@@ -510,22 +511,23 @@ def test_a_head_under_several_names_runs_in_fp32_under_each(one_logit):
     assert not torch.equal(predict(model), expected)
 
 
-class TestTheModelStaysItself:
+class TestModelIsNotModified:
     @pytest.fixture(params=["one_logit", "two_logits", "causal"])
     def model(self, request):
         return request.getfixturevalue(request.param)
 
     @pytest.mark.parametrize("view", VIEWS)
-    def test_using_a_view_leaves_the_model_alone(self, model, view):
+    def test_view_does_not_change_the_model(self, model, view):
         expected = predict(model)
         before = snapshot(model)
         changed = not torch.equal(predict(VIEWS[view](model)).float(), expected.float())
-        assert changed or view == "hps"  # which version 6 does by itself, but for causal models
+        # Version 6 casts logits itself, except for causal models.
+        assert changed or view == "hps"
         assert_unchanged(model, before)
         assert torch.equal(predict(model), expected)
 
     @pytest.mark.parametrize("view", VIEWS)
-    def test_a_block_holds_for_the_model_itself_and_ends(self, model, view):
+    def test_context_manager_changes_the_model_temporarily(self, model, view):
         expected = predict(model)
         before = snapshot(model)
         with VIEWS[view](model) as inside:
@@ -536,25 +538,25 @@ class TestTheModelStaysItself:
         assert torch.equal(predict(model), expected)
 
     @pytest.mark.parametrize("view", VIEWS)
-    def test_a_block_ends_on_an_error_too(self, model, view):
-        def fails(scores):
+    def test_context_manager_restores_the_model_after_an_error(self, model, view):
+        def fail(scores):
             raise ZeroDivisionError
 
         before = snapshot(model)
         with pytest.raises(ZeroDivisionError), VIEWS[view](model):
-            predict(model, activation_fn=fails)
+            predict(model, activation_fn=fail)
         assert_unchanged(model, before)
         with pytest.raises(ZeroDivisionError):
-            predict(VIEWS[view](model), activation_fn=fails)
+            predict(VIEWS[view](model), activation_fn=fail)
         assert_unchanged(model, before)
 
-    def test_a_bi_encoder_too(self, bi_encoder):
+    def test_context_manager_restores_a_bi_encoder(self, bi_encoder):
         before = snapshot(bi_encoder)
         with high_precision(bi_encoder):
             assert bi_encoder.encode(TEXTS[:2], convert_to_tensor=True).dtype == torch.float32
         assert_unchanged(bi_encoder, before)
 
-    def test_blocks_do_not_nest(self, one_logit):
+    def test_nested_context_managers_are_rejected(self, one_logit):
         before = snapshot(one_logit)
         view = high_precision(one_logit, "hps")
         with view, pytest.raises(InputError, match="inside a precision block"):
@@ -568,13 +570,13 @@ class TestTheModelStaysItself:
 
 
 class TestRefusals:
-    def test_other_models(self):
+    def test_unsupported_models_are_rejected(self):
         for other in (torch.nn.Linear(2, 1), "BAAI/bge-reranker-v2-m3"):
             for change in (high_precision, low_precision):
                 with pytest.raises(InputError, match=r"cannot change how a .*torch_functions"):
                     change(other)
 
-    def test_regimes_and_formats(self, one_logit):
+    def test_unsupported_regimes_and_formats_are_rejected(self, one_logit):
         with pytest.raises(InputError, match=r"use low_precision\(model\)"):
             high_precision(one_logit, "native")
         with pytest.raises(InputError, match="choose native, hps, head"):
@@ -582,7 +584,7 @@ class TestRefusals:
         with pytest.raises(InputError, match="int8 has no sigmoid"):
             low_precision(one_logit, "int8")
 
-    def test_a_model_that_a_view_would_bypass(self, one_logit):
+    def test_model_with_a_replaced_forward_is_rejected(self, one_logit):
         model = copy.deepcopy(one_logit)
         model.model.forward = model.model.forward
         with pytest.raises(InputError, match="forward of its own"):

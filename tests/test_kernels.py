@@ -1,4 +1,4 @@
-"""Kernels of measures: what they read, compiled or interpreted, alone or among other queries."""
+"""Kernels of measures: input arrays, compilation, thread safety, independence of queries."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def groups_of(scores: np.ndarray, grades: np.ndarray) -> dh.ties.TieGroups:
     return build_groups(lists)
 
 
-def some_groups() -> dh.ties.TieGroups:
+def example_groups() -> dh.ties.TieGroups:
     scores = np.array([[0.5, 0.5, 0.5, 0.25], [0.75, 0.5, 0.5, 0.5]])
     return groups_of(scores, np.array([[1, 0, 2, 1], [0, 1, 1, 0]]))
 
 
-def test_kernels_are_compiled_where_counting_is():
+def test_kernels_are_compiled_if_counting_is():
     assert is_compiled(linear_views) == (BACKEND == "compiled")
 
 
-def test_a_kernel_in_python_reads_lists():
+def test_python_kernel_receives_lists():
     def kernel(values, out):
         assert values == [1, 2]
         out[0] = values
@@ -51,8 +51,8 @@ def test_a_kernel_in_python_reads_lists():
     assert run_kernel(kernel, 2, np.array([1, 2]))[0].tolist() == [1, 2]
 
 
-def test_a_query_alone_is_evaluated_as_among_others():
-    """To the last bit."""
+def test_value_of_a_query_does_not_depend_on_other_queries():
+    """The values are bit-identical."""
     rng = np.random.default_rng(3)
     scores = rng.integers(0, 9, (40, 60)).astype(np.float32)
     grades = rng.integers(0, 3, scores.shape) * (rng.random(scores.shape) < 0.1)
@@ -70,10 +70,10 @@ def test_a_query_alone_is_evaluated_as_among_others():
 @pytest.mark.parametrize(
     "change",
     [
-        {"retrieved": np.array([2, 4])},  # a group that leaves its list
+        {"retrieved": np.array([2, 4])},  # a group that exceeds its list
         {"rank": np.array([1, 2, 3, 4, 0, 1, 2, 3])},
         {"rank": np.array([1, 2, 3, 4, 5, 1, 2, 3])},
-        {"grade": np.array([0.0, 1, 2, 1, 0, 1, 1, 0])},  # rising inside a group
+        {"grade": np.array([0.0, 1, 2, 1, 0, 1, 1, 0])},  # ascending inside a group
         {"query": np.array([1, 1, 0, 0])},
         {"above": np.array([-1, 3, 0, 1])},
         {"size": np.array([2, 1, 1, 3])},  # more documents than places
@@ -83,13 +83,13 @@ def test_a_query_alone_is_evaluated_as_among_others():
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_groups_that_no_list_has_are_refused(change):
+def test_invalid_tie_groups_are_rejected(change):
     with pytest.raises(dh.InputError, match="tie groups"):
-        dh.evaluation.evaluate_groups(replace(some_groups(), **change), ["nDCG", "MAP"])
+        dh.evaluation.evaluate_groups(replace(example_groups(), **change), ["nDCG", "MAP"])
 
 
-def test_groups_may_hold_arrays_of_other_types():
-    groups = some_groups()
+def test_tie_groups_accept_other_dtypes_and_strides():
+    groups = example_groups()
     other = replace(
         groups,
         grade=groups.grade.astype(np.float32),
@@ -101,14 +101,14 @@ def test_groups_may_hold_arrays_of_other_types():
     assert dh.evaluation.evaluate_groups(other, names).views == truth.views
 
 
-def test_groups_can_be_stored_and_copied_after_they_were_evaluated():
-    groups = some_groups()
+def test_evaluated_tie_groups_can_be_pickled_and_copied():
+    groups = example_groups()
     truth = views_of(groups, [dh.nDCG, dh.MAP])
     for other in (pickle.loads(pickle.dumps(groups)), deepcopy(groups)):
         assert views_of(other, [dh.nDCG, dh.MAP]) == truth
 
 
-def test_threads_share_groups():
+def test_tie_groups_can_be_shared_between_threads():
     groups = groups_of(
         np.random.default_rng(1).integers(0, 30, (300, 200)).astype(np.float64),
         np.random.default_rng(2).integers(0, 2, (300, 200)),
@@ -116,13 +116,13 @@ def test_threads_share_groups():
     measures = [dh.MAP, dh.ERR @ 20, dh.measures.bpref, dh.nDCG @ 10]
     truth = views_of(replace(groups), measures)
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: views_of(groups, measures), range(40)):
-            assert found == truth
+        for views in pool.map(lambda _: views_of(groups, measures), range(40)):
+            assert views == truth
 
 
 @dataclass(frozen=True, repr=False)
 class RisingMeasure(CountingMeasure):
-    """A linear measure whose weights grow with the rank: best is still the largest value."""
+    """A linear measure whose weights increase with the rank."""
 
     name = "Rising"
     formula = "Rising@k = Σ 2 · rank, over relevant documents at ranks 1 … k"
@@ -136,8 +136,8 @@ class RisingMeasure(CountingMeasure):
 
 
 @pytest.mark.parametrize("cutoff", [None, 3])
-def test_weights_of_any_kind(cutoff):
-    """Against all orders; two of five tied documents are relevant."""
+def test_linear_measure_accepts_increasing_weights(cutoff):
+    """Compare with all orders of five tied documents, two of them relevant."""
     measure = RisingMeasure(cutoff=cutoff)
     views = measure.views(groups_of(np.zeros((1, 5)), np.array([[0, 1, 0, 1, 0]])))[:, 0]
     last = cutoff or 5
@@ -149,7 +149,7 @@ def test_weights_of_any_kind(cutoff):
     mean = math.fsum(values) / len(values)
     variance = math.fsum((v - mean) ** 2 for v in values) / len(values)
     oblivious = sum(2 * rank for rank in (2, 4) if rank <= last)
-    # Best and worst put the relevant documents first or last; no more is promised of such weights.
+    # Best and worst are not checked: they assume that weights decrease with the rank.
     assert views[0] == pytest.approx(mean)
     assert views[3] == oblivious
     assert views[4] == pytest.approx(variance)

@@ -1,4 +1,4 @@
-"""Large tie groups, and groups far down a list, against rationals and full sums."""
+"""Large tie groups, and groups far down a list, compared with rationals and full sums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZE = 10**5
 
 
 def groups_of(above: list[int], size: list[int], grades: list[list[float]]) -> dh.ties.TieGroups:
-    """Tie groups of one query, from what stands in them."""
+    """Return the tie groups of one query from their ranks, sizes and grades."""
     group = np.repeat(np.arange(len(size)), [len(g) for g in grades])
     grade = np.concatenate([sorted(g, reverse=True) for g in grades]).astype(np.float64)
     n = len(grade)
@@ -40,7 +40,7 @@ def groups_of(above: list[int], size: list[int], grades: list[list[float]]) -> d
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("grades", [[1], [2, 1, 1]], ids=len)
-def test_a_large_group_needs_little_memory(measure, grades):
+def test_large_group_uses_little_memory(measure, grades):
     groups = groups_of([3], [SIZE], [grades])
     tracemalloc.start()
     try:
@@ -54,8 +54,8 @@ def test_a_large_group_needs_little_memory(measure, grades):
     assert views.std is None or views.std >= 0
 
 
-def test_one_document_of_a_large_group():
-    """Every place is as likely as any other: E = (H(c + g) − H(c)) / g."""
+def test_one_relevant_document_in_a_large_group():
+    """All ranks are equally likely: E = (H(c + g) − H(c)) / g."""
     groups = groups_of([1000], [SIZE], [[1]])
     views = {
         m: dh.evaluation.evaluate_groups(groups, [m])[m] for m in ("MRR", "ERR", "Success", "nDCG")
@@ -64,19 +64,19 @@ def test_one_document_of_a_large_group():
     assert views["MRR"].expected == pytest.approx(harmonic / SIZE, rel=1e-12)
     assert views["ERR"].expected == pytest.approx(harmonic / SIZE / 2, rel=1e-12)
     assert views["Success"].expected == 1
-    # The mean of the discount lies between its ends, near 1 / log2 of the middle.
+    # The mean discount is near 1 / log2 of the middle rank.
     assert 1 / np.log2(SIZE) < views["nDCG"].expected < 1 / np.log2(SIZE / 4)
 
 
 @pytest.mark.parametrize("above", [0, 10**6])
 @pytest.mark.parametrize(("size", "cutoff"), [(10_000, 10_000), (10_000, 2_000), (40, 30)])
 @pytest.mark.parametrize("max_grade", [4, 10, 20, 30, 100, 500])
-def test_err_of_one_document_of_a_low_grade(above, size, cutoff, max_grade):
-    """Every place is as likely as any other, whatever the probability to stop."""
+def test_err_of_one_document_with_a_low_grade(above, size, cutoff, max_grade):
+    """All ranks are equally likely for every stopping probability."""
     name = f"ERR(max_grade={max_grade})@{above + cutoff}"
-    found = dh.evaluation.evaluate_groups(groups_of([above], [size], [[1]]), [name])[name]
+    views = dh.evaluation.evaluate_groups(groups_of([above], [size], [[1]]), [name])[name]
     truth = math.fsum(1 / (above + 1 + t) for t in range(cutoff)) / size * 0.5**max_grade
-    assert found.expected == pytest.approx(truth, rel=1e-13, abs=0)
+    assert views.expected == pytest.approx(truth, rel=1e-13, abs=0)
 
 
 @pytest.mark.parametrize("places", [1, 7, 12, 60])
@@ -89,7 +89,7 @@ def test_err_of_low_grades_against_rationals(places, other):
     for grade in grades:
         kept = 1 - Fraction(2**grade - 1, 2**30)
         passing = [1, *(p + kept * e for p, e in zip(passing[1:], passing, strict=False))]
-    # With the other documents, which never stop the reader.
+    # Include the other documents, at which the reader never stops.
     passed = [
         sum(e * math.comb(other, t - n) for n, e in enumerate(passing) if n <= t)
         / math.comb(size, t)
@@ -97,17 +97,18 @@ def test_err_of_low_grades_against_rationals(places, other):
     ]
     truth = float(sum((passed[t] - passed[t + 1]) / (4 + t) for t in range(places)))
     name = f"ERR(max_grade=30)@{3 + places}"
-    found = dh.evaluation.evaluate_groups(groups_of([3], [size], [grades]), [name])[name]
-    assert found.expected == pytest.approx(truth, rel=1e-14)
+    views = dh.evaluation.evaluate_groups(groups_of([3], [size], [grades]), [name])[name]
+    assert views.expected == pytest.approx(truth, rel=1e-14)
 
 
 @pytest.mark.parametrize(
     ("above", "size", "relevant"),
     [(0, 300_000, 1), (7, 400_000, 2), (1000, 500_000, 30), (3, 900_000, 800), (10**9, 5_000, 3)],
 )
-def test_mrr_of_a_long_group_against_the_sum_over_its_places(above, size, relevant):
+def test_mrr_of_a_large_group_equals_the_sum_over_ranks(above, size, relevant):
     t = np.arange(size - relevant + 1)
-    steps = np.log1p(-relevant / (size - t[:-1]))  # of the probability that no place so far has one
+    # Steps of the log-probability of no relevant document so far.
+    steps = np.log1p(-relevant / (size - t[:-1]))
     passing = np.exp([0.0, *np.cumsum(steps)])
     stopping = passing * relevant / (size - t) / (above + t + 1)
     groups = groups_of([above], [size], [[1] * relevant])
@@ -120,7 +121,7 @@ def test_mrr_of_a_long_group_against_the_sum_over_its_places(above, size, releva
 
 @pytest.mark.parametrize("above", [0, 1 << 20, 3 << 20])
 @pytest.mark.parametrize("measure", [DCG, RBP(p=0.999)], ids=repr)
-def test_weights_beyond_the_table_are_added_up_in_blocks(above, measure):
+def test_far_sums_match_exact_sums(above, measure):
     for places in (1, 50, 70_000, 2_000_000):
         weight = measure.weight(np.arange(above + 1, above + places + 1, dtype=np.float64))
         mean = math.fsum(weight) / places
@@ -132,14 +133,14 @@ def test_weights_beyond_the_table_are_added_up_in_blocks(above, measure):
 
 @given(values=st.lists(st.floats(0, 1), max_size=5_000))
 @settings(max_examples=20)
-def test_prefix_sums_round_once_or_twice(values):
+def test_prefix_sums_match_fsum(values):
     sums = prefix_sums(np.array(values))
     for end in {0, len(values) // 2, len(values) - 1} & set(range(len(values))):
         assert sums[end] == pytest.approx(math.fsum(values[: end + 1]), rel=1e-14)
 
 
 def exact_moments(c: int, g: int, places: int, weight) -> tuple[Fraction, Fraction]:
-    """Mean and variance of the weight of a document that stands anywhere in a group."""
+    """Return mean and variance of a document's weight over all ranks of its group."""
     weights = [weight(c + 1 + t) if t < places else Fraction(0) for t in range(g)]
     mean = sum(weights) / g
     return mean, sum((w - mean) ** 2 for w in weights) / g
@@ -147,8 +148,8 @@ def exact_moments(c: int, g: int, places: int, weight) -> tuple[Fraction, Fracti
 
 @pytest.mark.parametrize("c", [0, 1, 63, 64, 1_000, 10**6, 10**9])
 @pytest.mark.parametrize("g", [2, 3, 63, 65, 300])
-def test_the_spread_of_one_document_far_down_a_list(c, g):
-    """One relevant document among g, held against rationals: mean and std to 1e-9 of themselves."""
+def test_std_of_one_document_far_down_a_list(c, g):
+    """Compare mean and std of one relevant document among g with rationals."""
     groups = groups_of([c], [g], [[1]])
     measures = ("MRR", "MAP", "nDCG", "Recall", f"MRR@{c + g - 1}", f"MAP@{c + g - 1}")
     measures += (f"Recall@{c + g - 1}", f"nDCG@{c + g - 1}")
@@ -161,7 +162,7 @@ def test_the_spread_of_one_document_far_down_a_list(c, g):
         }.get(name, lambda x: Fraction(1, x))
         mean, variance = exact_moments(c, g, g - 1 if cutoff else g, weight)
         assert result[measure].expected == pytest.approx(float(mean), rel=1e-12)
-        # Discounts are rounded themselves: below 1e-9 of the mean that is all their spread holds.
+        # Discounts are rounded, so a std far below the mean consists of rounding errors only.
         slack = 1e-15 * float(mean) if name == "nDCG" else 0
         std = math.sqrt(variance)
         assert result[measure].std == pytest.approx(std, rel=1e-6, abs=slack), measure

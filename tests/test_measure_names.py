@@ -1,4 +1,4 @@
-"""Names of measures: every tool's, the algebra, and what is refused."""
+"""Names of measures: names of other tools, parameters and cutoffs, and invalid names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deadheat.measures import MEASURES
 ir_measures = pytest.importorskip("ir_measures")
 
 ALIASES = [
-    # the paper's own
+    # the paper
     ("nDCG@10", dh.nDCG @ 10),
     ("MRR@10", dh.MRR @ 10),
     ("MAP@3", dh.MAP @ 3),
@@ -88,7 +88,7 @@ ALIASES = [
     ("map@100-l2", dh.MAP(rel=2) @ 100),
     ("mrr-l3", dh.MRR(rel=3)),
     ("hit_rate@10-l2", dh.Success(rel=2) @ 10),
-    # loosely typed
+    # extra spaces
     ("  nDCG @ 10 ", dh.nDCG @ 10),
     ("MAP( rel=2 , divisor='min' ) @ 3", dh.MAP(rel=2, divisor="min") @ 3),
     ("nDCG(cutoff=7)", dh.nDCG @ 7),
@@ -96,12 +96,12 @@ ALIASES = [
 
 
 @pytest.mark.parametrize(("name", "measure"), ALIASES, ids=[name for name, _ in ALIASES])
-def test_every_tools_name_is_understood(name, measure):
+def test_names_of_other_tools_are_parsed(name, measure):
     assert dh.measures.parse_measure(name) == measure
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-def test_every_declared_alias_parses_in_any_case(measure):
+def test_aliases_are_parsed_in_any_case(measure):
     for alias in (measure.name, *measure.aliases):
         for text in (alias, alias.upper(), alias.lower(), alias.replace("_", "-")):
             assert dh.measures.parse_measure(text) == measure
@@ -110,7 +110,7 @@ def test_every_declared_alias_parses_in_any_case(measure):
 
 
 def values(measure, name, declared):
-    """Draw any value that a parameter allows."""
+    """Draw a valid value of a parameter."""
     if declared.choices:
         return st.sampled_from(list(declared.choices))
     limits = declared.limits
@@ -139,7 +139,7 @@ def any_measure(draw):
 
 
 @given(any_measure())
-def test_repr_parses_back(measure):
+def test_repr_can_be_parsed(measure):
     again = dh.measures.parse_measure(repr(measure))
     assert again == measure
     assert hash(again) == hash(measure)
@@ -147,7 +147,7 @@ def test_repr_parses_back(measure):
     assert dh.measures.parse_measures([measure, repr(measure), again]) == [measure]
 
 
-def test_algebra():
+def test_cutoffs_and_parameters_can_be_combined():
     assert dh.nDCG @ 10 == dh.nDCG(cutoff=10) == dh.nDCG(gain="linear") @ 10
     assert dh.nDCG @ 10 != dh.nDCG @ 5
     assert dh.nDCG @ 10 != dh.DCG @ 10
@@ -157,12 +157,12 @@ def test_algebra():
     assert (
         len({dh.nDCG @ 10, dh.nDCG @ np.int64(10), dh.measures.parse_measure("ndcg_cut_10")}) == 1
     )
-    assert dh.nDCG.cutoff is None  # the value itself is never changed
+    assert dh.nDCG.cutoff is None  # measures are immutable
     with pytest.raises(AttributeError):
         dh.nDCG.cutoff = 3
 
 
-def test_numpy_scalars_are_plain_numbers():
+def test_numpy_scalars_become_python_numbers():
     assert repr(dh.RBP(p=np.float64(0.5))) == "RBP(p=0.5)"
     assert repr(dh.MAP(rel=np.int64(2)) @ np.int64(3)) == "MAP(rel=2)@3"
 
@@ -180,12 +180,12 @@ def test_numpy_scalars_are_plain_numbers():
         ("recip_rnk", "MRR"),
     ],
 )
-def test_unknown_names_suggest_the_nearest(name, nearest):
+def test_unknown_measure_suggests_the_nearest_name(name, nearest):
     with pytest.raises(dh.InputError, match=f"unknown measure '{name}': did you mean {nearest}\\?"):
         dh.measures.parse_measure(name)
 
 
-def test_unknown_name_like_nothing_lists_what_there_is():
+def test_unknown_measure_without_a_similar_name_lists_all():
     with pytest.raises(dh.InputError) as caught:
         dh.measures.parse_measure("zzzzqqqq")
     assert "did you mean" not in str(caught.value)
@@ -194,7 +194,7 @@ def test_unknown_name_like_nothing_lists_what_there_is():
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("nDCG@0", "whole number from 1, not 0"),
         ("nDCG@-1", "whole number from 1, not -1"),
@@ -207,15 +207,15 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("nDCG@5,", "whole number, not ''"),
         ("ndcg_cut_0", "whole number from 1, not 0"),
         ("nDCG@99999999999999999999", "cutoff .*99999999999999999999"),
-        ("nDCG(gain='cubic')", "gain of nDCG must be 'linear' or 'exp', not 'cubic'"),
+        ("nDCG(gain='cubic')", "gain of nDCG .*'linear' or 'exp', not 'cubic'"),
         ("nDCG(dcg=[])", "gain of nDCG must be"),
         ("nDCG(rel=2)", "nDCG .*no parameter 'rel'.* cutoff, gain"),
-        ("MAP(rel=0)", "rel of MAP must be a number above 0, not 0"),
-        ("MAP(rel='a')", "rel of MAP must be a number"),
-        ("MAP(rel=1e999)", "rel of MAP must be a number"),
-        ("MAP(divisor='k')", "divisor of MAP must be 'N' or 'min'"),
-        ("RBP(p=1)", "p of RBP must be a number above 0 and below 1, not 1"),
-        ("RBP(p=0)", "p of RBP must be a number above 0 and below 1, not 0"),
+        ("MAP(rel=0)", "rel of MAP .*above 0, not 0"),
+        ("MAP(rel='a')", "rel of MAP .*number"),
+        ("MAP(rel=1e999)", "rel of MAP .*number"),
+        ("MAP(divisor='k')", "divisor of MAP .*'N' or 'min'"),
+        ("RBP(p=1)", "p of RBP .*above 0 and below 1, not 1"),
+        ("RBP(p=0)", "p of RBP .*above 0 and below 1, not 0"),
         ("rbp.0", "p of RBP"),
         ("rbp.5,10", "unknown measure"),
         ("nDCG,MRR", "names 2 measures"),
@@ -223,11 +223,11 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("P5", r"did you mean Precision\?.*with a cutoff"),
         ("ERR(max_grade=-1)", "max_grade of ERR"),
         ("ERR(max_grade=1e308)", "max_grade of ERR"),
-        ("ERR(max_grade=501)", "max_grade of ERR must be a number above 0 and up to 500, not 501"),
+        ("ERR(max_grade=501)", "max_grade of ERR .*above 0 and up to 500, not 501"),
         ("RBP(0.95)@10", r"by name.*RBP has .*p \(a number above 0 and below 1\)"),
         ("nDCG(gain=exp)", r"by name.*nDCG has .*gain \('linear' or 'exp'\)"),
         ("ndcg@10-l2", "nDCG has no parameter 'rel'"),
-        ("map@10-l0", "rel of MAP must be a number above 0"),
+        ("map@10-l0", "rel of MAP .*above 0"),
         ("bpref@10", "bpref .*no parameter 'cutoff'.* rel"),
         ("bpref(cutoff=3)", "bpref .*no parameter 'cutoff'.* rel"),
         ("nDCG(gain='exp')(cutoff=3)", "cannot read the parameters"),
@@ -244,25 +244,25 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("nDCG(**{'gain': 'exp'})", "no parameter"),
     ],
 )
-def test_bad_measures_are_refused(text, says):
-    with pytest.raises(dh.InputError, match=says):
+def test_invalid_measures_are_rejected(text, message):
+    with pytest.raises(dh.InputError, match=message):
         dh.measures.parse_measure(text)
 
 
 @pytest.mark.parametrize(
     ("measure", "name"), [(m, name) for m in MEASURES for name in m.parameters()], ids=str
 )
-def test_an_error_names_the_parameter_its_measure_and_its_rule(measure, name):
+def test_parameter_error_names_parameter_measure_and_rule(measure, name):
     rule = measure.parameters()[name].rule
-    says = re.escape(f"{name} of {measure.name} must be {rule}, not ['x']")
-    with pytest.raises(dh.InputError, match=says):
+    message = re.escape(f"{name} of {measure.name} ") + ".*" + re.escape(f"{rule}, not ['x']")
+    with pytest.raises(dh.InputError, match=message):
         measure(**{name: ["x"]})
-    with pytest.raises(dh.InputError, match=says):
+    with pytest.raises(dh.InputError, match=message):
         dh.measures.parse_measure(f"{measure.name}({name}=['x'])")
 
 
-def test_values_without_names_are_refused_under_minus_o():
-    """Optimised Python drops assertions, and with them anything that they decide."""
+def test_positional_parameters_are_rejected_in_optimised_python():
+    """Optimised Python (`-O`) removes assertions, so the check must not be one."""
     code = "import deadheat; print(deadheat.measures.parse_measure('RBP(0.95)@10'))"
     done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
@@ -281,7 +281,7 @@ def test_values_without_names_are_refused_under_minus_o():
         "{}nDCG{}x{}(",
     ],
 )
-def test_spaces_cost_no_more_than_their_number(text):
+def test_spaces_are_parsed_in_linear_time(text):
     start = time.perf_counter()
     with contextlib.suppress(dh.InputError):
         assert dh.measures.parse_measure(text.replace("{}", " " * 20_000)) == dh.nDCG @ 10
@@ -289,7 +289,7 @@ def test_spaces_cost_no_more_than_their_number(text):
 
 
 @pytest.mark.parametrize("cutoff", [0, -1, 2.0, "10", True, None.__class__, float("nan"), 2**63])
-def test_bad_cutoffs_are_refused(cutoff):
+def test_invalid_cutoffs_are_rejected(cutoff):
     with pytest.raises(dh.InputError, match="cutoff of nDCG"):
         dh.nDCG @ cutoff
 
@@ -304,17 +304,17 @@ def test_any_text_is_a_measure_or_an_input_error(text):
 
 
 @pytest.mark.parametrize("measures", [None, 10, 2.5, object()])
-def test_what_names_no_measure_is_refused(measures):
+def test_measures_of_invalid_type_are_rejected(measures):
     with pytest.raises(dh.InputError, match="measures must be names"):
         dh.measures.parse_measures(measures)
 
 
-def test_no_measure_at_all():
+def test_empty_list_of_measures_is_rejected():
     with pytest.raises(dh.InputError, match="no measure given"):
         dh.measures.parse_measures([])
 
 
-def test_duplicates_are_evaluated_once():
+def test_duplicate_measures_are_evaluated_once():
     names = ["nDCG@10", "ndcg_cut_10", "NDCG@10", dh.nDCG @ 10, "MRR@5,10", "RR@10"]
     assert dh.measures.parse_measures(names) == [dh.nDCG @ 10, dh.MRR @ 5, dh.MRR @ 10]
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, names)
@@ -322,7 +322,7 @@ def test_duplicates_are_evaluated_once():
     assert len(result.per_query) == 3
 
 
-def test_a_plain_string_or_measure_is_one_measure():
+def test_single_name_or_measure_is_accepted():
     assert dh.measures.parse_measures("nDCG@10") == [dh.nDCG @ 10]
     assert dh.measures.parse_measures(dh.nDCG @ 10) == [dh.nDCG @ 10]
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, "MRR")
@@ -355,18 +355,18 @@ def test_several_cutoffs_are_several_measures():
     ],
     ids=str,
 )
-def test_measures_of_ir_measures_are_understood(theirs, ours):
+def test_ir_measures_objects_are_accepted(theirs, ours):
     assert dh.measures.parse_measures([theirs]) == [ours]
 
 
-def test_parameters_of_ir_measures_that_do_not_exist_here_are_refused():
+def test_unsupported_ir_measures_parameters_are_rejected():
     with pytest.raises(dh.InputError, match="no parameter 'judged_only'"):
         dh.measures.parse_measures([ir_measures.AP(judged_only=True)])
 
 
-def test_accuracy_of_ir_measures_is_another_measure():
-    """There it is the chance that a relevant document stands before another; here, Success."""
-    with pytest.raises(dh.InputError, match="is not what others call accuracy"):
+def test_accuracy_of_ir_measures_is_rejected():
+    """It is the probability that a relevant document precedes another; deadheat's is Success."""
+    with pytest.raises(dh.InputError, match=r"is not .*accuracy"):
         dh.measures.parse_measures([ir_measures.Accuracy @ 10])
 
 
@@ -376,9 +376,9 @@ def test_accuracy_of_ir_measures_is_another_measure():
      "nDCG@" + "1" * 5_000, "nDCG@x" + "," * 5_000, "RBP." + "9" * 5_000 + "x"],
     ids=range(7),
 )  # fmt: skip
-def test_absurd_names_are_refused_at_once_and_in_few_words(name):
+def test_huge_names_are_rejected_quickly_with_a_short_error(name):
     begin = time.perf_counter()
-    with pytest.raises(dh.InputError) as refused:
+    with pytest.raises(dh.InputError) as caught:
         dh.measures.parse_measures(name)
-    assert len(str(refused.value)) < 600
+    assert len(str(caught.value)) < 600
     assert time.perf_counter() - begin < 5

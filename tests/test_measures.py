@@ -1,4 +1,4 @@
-"""Every view of every measure against full enumeration of orders."""
+"""Compare every view of every measure with a full enumeration of orders."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def evaluate(measure: dh.Measure, docs: list[Doc], absent: list[float], **option
 @pytest.mark.parametrize(("measure", "parameters"), CASES, ids=lambda v: str(v))
 @settings(max_examples=150)
 @given(docs=docs, absent=absent, cutoff=st.one_of(st.none(), st.integers(1, 9)))
-def test_views_equal_enumeration(backend, measure, parameters, docs, absent, cutoff):
+def test_views_match_enumeration(backend, measure, parameters, docs, absent, cutoff):
     assume(oracle.n_orders(docs) <= 720)
     assume(absent or any(doc.grade is not None for doc in docs))
     parameters = {**parameters, "cutoff": None if measure.whole_list else cutoff}
@@ -88,7 +88,7 @@ def test_views_equal_enumeration(backend, measure, parameters, docs, absent, cut
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 def test_all_tied_group_of_seven_for_every_measure():
-    """One case with more orders than hypothesis draws: 5,040."""
+    """This case has 5,040 orders, more than the cases that hypothesis draws."""
     docs = [Doc(0.5, g) for g in (1, None, 2, 0, 1, None, 3)]
     for measure, cutoff in itertools.product(MEASURES, (3, None)):
         if measure.whole_list and cutoff:
@@ -111,7 +111,7 @@ def test_all_tied_group_of_seven_for_every_measure():
     cutoff=st.one_of(st.none(), st.integers(1, 40)),
 )
 def test_order_of_views(lists, cutoff):
-    """Worst ≤ expected ≤ best, worst ≤ oblivious ≤ best, and no uncertainty without a range."""
+    """Worst ≤ expected ≤ best, worst ≤ oblivious ≤ best, and the std is at most half the range."""
     scores = [[score for score, _ in row] for row in lists]
     relevance = [[grade for _, grade in row] for row in lists]
     assume(any(grade > 0 for row in relevance for grade in row))
@@ -128,8 +128,8 @@ def test_order_of_views(lists, cutoff):
 
 
 @pytest.mark.parametrize(("measure", "parameters"), CASES)
-def test_only_measures_that_say_so_exceed_one(measure, parameters):
-    """In the ideal order of documents of a high grade, and in its reverse."""
+def test_can_exceed_one_matches_the_largest_value(measure, parameters):
+    """The documents have high grades and are ranked in ideal and in reverse order."""
     own = measure(**parameters)
     qrels = {"q": {f"d{i}": 3 for i in range(20)} | {"d20": 0}}
     runs = [{"q": {f"d{i}": float(i * s) for i in range(21)}} for s in (1, -1)]
@@ -138,8 +138,8 @@ def test_only_measures_that_say_so_exceed_one(measure, parameters):
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-@pytest.mark.parametrize("score", ["distinct", "tied with its like"])
-def test_no_uncertainty_without_ties(measure, score):
+@pytest.mark.parametrize("score", ["distinct", "tied with equal grades"])
+def test_views_are_equal_without_ties(measure, score):
     grades = [2, 0, 1, 0, 0, 1, 2, 0]
     scores = list(range(8, 0, -1)) if score == "distinct" else [9, 0, 5, 0, 0, 5, 9, 0]
     measure = measure if measure.whole_list else measure @ 6
@@ -150,7 +150,7 @@ def test_no_uncertainty_without_ties(measure, score):
         assert views.variance[0] == pytest.approx(0, abs=1e-30)
 
 
-def test_measures_that_share_sums_say_the_same_together_and_alone():
+def test_shared_sums_do_not_change_values():
     rng = np.random.default_rng(6)
     scores, labels = rng.integers(0, 5, (8, 12)) / 4, rng.integers(0, 4, (8, 12))
     measures = [
@@ -161,9 +161,8 @@ def test_measures_that_share_sums_say_the_same_together_and_alone():
     ]
     together = dh.evaluate_arrays(labels, scores, measures)
     for measure in measures:
-        alone = dh.evaluate_arrays(
-            labels, scores, [measure, dh.measures.bpref]
-        )  # the judged are known
+        # bpref makes both evaluations use the judged documents.
+        alone = dh.evaluate_arrays(labels, scores, [measure, dh.measures.bpref])
         for view in ("expected", "best", "worst", "oblivious", "variance"):
             np.testing.assert_array_equal(
                 getattr(together.views[measure], view),
@@ -175,8 +174,8 @@ def test_measures_that_share_sums_say_the_same_together_and_alone():
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-9, 1e90])
 @pytest.mark.parametrize("cutoff", [2, None])
-def test_small_and_large_grades_keep_their_uncertainty(unit, cutoff):
-    """The square of a grade of 1e-170 is 0 in floating point; its share of nDCG is not."""
+def test_variance_of_very_small_and_large_grades(unit, cutoff):
+    """The square of a grade of 1e-170 underflows to 0; the variance of nDCG must not."""
     graded = [(0.5, 3), (0.5, None), (0.25, 1), (0.25, 2), (0.25, 0)]
     docs = [Doc(score, g and g * unit) for score, g in graded]
     views = evaluate(dh.nDCG(cutoff=cutoff), docs, [2 * unit])
@@ -186,7 +185,7 @@ def test_small_and_large_grades_keep_their_uncertainty(unit, cutoff):
     assert views.variance[0] > 0.001
 
 
-def test_one_query_of_many_may_have_grades_of_its_own_size():
+def test_variance_does_not_depend_on_the_scale_of_grades():
     scores, grades = [[0.5, 0.5, 0.0, 0.0]] * 2, np.array([[3, 0, 1, 2]] * 2)
     alone = dh.evaluate_arrays(grades, scores, "nDCG").views[dh.nDCG]
     mixed = dh.evaluate_arrays(grades * [[1e-170], [1e90]], scores, "nDCG").views[dh.nDCG]
@@ -194,7 +193,7 @@ def test_one_query_of_many_may_have_grades_of_its_own_size():
 
 
 @pytest.mark.parametrize("grade", [1e-300, 1e-20, 1e-8, 1e-3, 0.5, 0.999])
-def test_exponential_gains_of_small_grades_keep_their_digits(grade):
+def test_exponential_gains_of_small_grades_are_accurate(grade):
     x = Fraction(grade) * Fraction(math.log(2))
     series = float(sum(x**n / math.factorial(n) for n in range(1, 20)))
     for name, value in (("DCG(gain='exp')", series), ("ERR(max_grade=4)", series / 16)):
@@ -202,14 +201,14 @@ def test_exponential_gains_of_small_grades_keep_their_digits(grade):
         assert result[name].best == pytest.approx(value, rel=1e-14, abs=0)
 
 
-def test_exponential_gains_of_whole_grades_are_whole():
+def test_exponential_gains_of_integer_grades_are_integers():
     grades = range(1, 50)
     result = dh.evaluate_arrays([[g] for g in grades], [[1.0]] * 49, "DCG(gain='exp')")
     assert result.views[dh.DCG(gain="exp")].best.tolist() == [2**g - 1 for g in grades]
 
 
 def exact_ap_moments(c: int, g: int, r: int, ahead: int, places: int) -> tuple[float, float]:
-    """Mean and variance of a group's part of N·AP, in rationals, over all its orders."""
+    """Return mean and variance of a group's contribution to N·AP, from all orders in rationals."""
     values = []
     for chosen in itertools.combinations(range(g), r):
         total = Fraction(0)
@@ -223,8 +222,8 @@ def exact_ap_moments(c: int, g: int, r: int, ahead: int, places: int) -> tuple[f
 
 @pytest.mark.parametrize("c", [0, 1, 63, 64, 65, 1_000, 100_000, 1_000_000])
 @pytest.mark.parametrize(("g", "r"), [(2, 1), (6, 3), (9, 5), (10, 6)])
-def test_average_precision_far_down_the_list(c, g, r):
-    """The second moment is a difference of large sums; it must hold at any depth."""
+def test_average_precision_of_a_group_far_down_the_list(c, g, r):
+    """The second moment is a difference of large sums; it must be accurate at any depth."""
     scores = np.concatenate([np.arange(c + 10, 10, -1), np.full(g, 5)])
     relevance = np.zeros(c + g, int)
     relevance[c : c + r] = 1
@@ -238,14 +237,14 @@ def test_average_precision_far_down_the_list(c, g, r):
 
 
 @given(c=st.integers(0, 300), n=st.integers(0, 300))
-def test_harmonic_sums_against_rationals(c, n):
-    for power, found in enumerate(harmonic_sums(c, n), 1):
+def test_harmonic_sums_match_rationals(c, n):
+    for power, total in enumerate(harmonic_sums(c, n), 1):
         exact = sum((Fraction(1, i**power) for i in range(c + 1, c + n + 1)), Fraction(0))
-        assert found == pytest.approx(float(exact), rel=1e-14, abs=1e-18)
+        assert total == pytest.approx(float(exact), rel=1e-14, abs=1e-18)
 
 
-def test_reciprocal_rank_in_a_long_group_is_not_cut_short():
-    """10,000 tied documents: the sum that stops early equals the whole sum in rationals."""
+def test_reciprocal_rank_of_a_large_group_equals_the_full_sum():
+    """The early-stopping sum over 10,000 tied documents equals the full sum."""
     g = 10_000
     for r in (1, 2, 40, 9_999):
         relevance = np.zeros(g, int)
@@ -266,8 +265,8 @@ def test_reciprocal_rank_in_a_long_group_is_not_cut_short():
 @given(
     docs=docs, cutoff=st.one_of(st.none(), st.integers(1, 9)), added=st.lists(grades, max_size=4)
 )
-def test_no_more_is_at_stake_than_a_measure_says(measure, docs, cutoff, added):
-    """Whatever stands below the last tie group moves the value by no more than `at_stake`."""
+def test_at_stake_bounds_the_effect_of_cut_documents(measure, docs, cutoff, added):
+    """Documents below the last tie group change the value by at most `at_stake`."""
     measure = measure(cutoff=cutoff)
     absent = [3, *(grade for grade in added if grade is not None)]
     head = sorted((d for d in docs if d.score != -math.inf), key=lambda d: -d.score)
@@ -281,8 +280,8 @@ def test_no_more_is_at_stake_than_a_measure_says(measure, docs, cutoff, added):
         judged |= {f"absent{i}": grade for i, grade in enumerate(absent)}
         stakes.append(dh.evaluate({"q": judged}, run, [measure], queries="all").views[measure])
     judgements, lists = dh.read_qrels({"q": judged}), dh.read_run(run)
-    found, _ = match_lists(judgements, lists, queries="all", with_judged=True)
-    most = measure.at_stake(build_groups(found), np.array([len(head)]))
+    matched, _ = match_lists(judgements, lists, queries="all", with_judged=True)
+    most = measure.at_stake(build_groups(matched), np.array([len(head)]))
     if measure.name in ("RBP", "MRR", "Success", "RBP-residual"):
         assert abs(stakes[0].best - stakes[1].best) <= most + 1e-12
         assert np.isfinite(most)
@@ -292,8 +291,8 @@ def test_no_more_is_at_stake_than_a_measure_says(measure, docs, cutoff, added):
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @pytest.mark.parametrize("measure", ["RBP(gain='scaled')", "ERR"])
-def test_the_highest_grade_is_that_of_all_judgements(measure):
-    """Whichever queries count: the values of a query do not depend on the others in the run."""
+def test_highest_grade_is_taken_from_all_judgements(measure):
+    """The value of a query does not depend on the other queries in the run."""
     qrels = {"q1": {"a": 1}, "q2": {"a": 2}}
     run = {query: {"a": 1.0} for query in qrels}
     both = dh.evaluate(qrels, run, measure).per_query["expected"][0]

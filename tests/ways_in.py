@@ -1,4 +1,4 @@
-"""A run with its judgements, and whether another way in gives the same result, to the bit."""
+"""A run with its judgements, and a check that another input format gives identical results."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ RUN = {
 
 
 def rows(nested: dict) -> list[tuple]:
+    """Return rows of query, document and number."""
     return [(q, d, x) for q, docs in nested.items() for d, x in docs.items()]
 
 
 def scattered(nested: dict) -> list[tuple]:
-    """The rows with those of a query apart; the order inside a query stays."""
+    """Return the rows with queries interleaved, in the same order within a query."""
     lists = [[(q, d, x) for d, x in docs.items()] for q, docs in nested.items()]
     return [row for turn in itertools.zip_longest(*lists) for row in turn if row]
 
 
 def facts(result: dh.Result) -> dict:
-    """Everything numeric in a result, by query."""
+    """Return all numbers of a result by query and measure."""
     return {
         (row["query_id"], row["measure"]): tuple(row.values())[2:]
         for row in result.per_query.iter_rows(named=True)
@@ -46,9 +47,10 @@ def expected(**options) -> dict:
 
 
 def same(qrels, run, **options) -> None:
-    found = dh.evaluate(qrels, run, MEASURES, **options)
-    assert facts(found) == expected(**options)
-    assert found.warnings == dh.evaluate(QRELS, RUN, MEASURES, **options).warnings
+    """Assert that judgements and run give the same result as QRELS and RUN."""
+    actual = dh.evaluate(qrels, run, MEASURES, **options)
+    assert facts(actual) == expected(**options)
+    assert actual.warnings == dh.evaluate(QRELS, RUN, MEASURES, **options).warnings
 
 
 def columns(nested: dict, names: tuple[str, str, str], order=rows) -> dict:
@@ -56,6 +58,7 @@ def columns(nested: dict, names: tuple[str, str, str], order=rows) -> dict:
 
 
 def written(folder: Path, name: str, data: str | bytes) -> Path:
+    """Write a file and return its path."""
     path = folder / name
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     return path
