@@ -1,4 +1,4 @@
-"""Nothing here asks the hub: what a host would fetch from there is made by the tests."""
+"""Run offline: the tests create everything that a host would fetch from the hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small tasks and models for MTEB that need no hub."""
+"""Small tasks and models for MTEB that work offline."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from needed import needs
+from needed import import_host
 
-needs("mteb")
+import_host("mteb")
 
 from datasets import Dataset  # noqa: E402
 from mteb.abstasks import AbsTask, AbsTaskRetrieval  # noqa: E402
@@ -17,7 +17,7 @@ from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 from mteb.models import ModelMeta  # noqa: E402
 
 
-def metadata(name: str, type: str, langs: Any = ("eng-Latn",)) -> TaskMetadata:
+def make_metadata(name: str, type: str, langs: Any = ("eng-Latn",)) -> TaskMetadata:
     return TaskMetadata(
         name=name,
         type=type,
@@ -40,7 +40,7 @@ def metadata(name: str, type: str, langs: Any = ("eng-Latn",)) -> TaskMetadata:
     )
 
 
-def split(
+def make_split(
     queries: Mapping[str, str],
     corpus: Mapping[str, str],
     qrels: Mapping[str, Mapping[str, int]],
@@ -64,34 +64,34 @@ def make_task(
     base: type[AbsTask] = AbsTaskRetrieval,
     **attributes: Any,
 ) -> Any:
-    """A task over one split, or over one of each subset; those with candidates rerank."""
+    """Return a task over one split, or one split per subset; with candidates, it reranks."""
     subsets = subsets or {"default": data}
-    reranks = next(iter(subsets.values()))["top_ranked"] is not None
+    is_reranking = next(iter(subsets.values()))["top_ranked"] is not None
     langs: Any = ("eng-Latn",)
     if list(subsets) != ["default"]:
         langs = {subset: ["eng-Latn"] for subset in subsets}
-    described = metadata(name, "Reranking" if reranks else "Retrieval", langs)
-    task = type(name, (base,), {"metadata": described, **attributes})()
+    task_metadata = make_metadata(name, "Reranking" if is_reranking else "Retrieval", langs)
+    task = type(name, (base,), {"metadata": task_metadata, **attributes})()
     task.dataset = {subset: {"test": dict(part)} for subset, part in subsets.items()}
     task.data_loaded = True
     return task
 
 
-def reranking(
-    rng: np.random.Generator, texts: Sequence[str], queries: int = 6, each: int = 30
+def make_reranking_split(
+    rng: np.random.Generator, texts: Sequence[str], queries: int = 6, per_query: int = 30
 ) -> dict[str, Any]:
-    """Queries with candidates drawn from texts, graded 0 to 2."""
+    """Return a split whose candidates are drawn from texts and graded 0 to 2."""
     corpus = {f"d{i}": text for i, text in enumerate(texts)}
     ids = list(corpus)
-    top = {f"q{i}": [str(d) for d in rng.choice(ids, each, False)] for i in range(queries)}
+    top = {f"q{i}": [str(d) for d in rng.choice(ids, per_query, False)] for i in range(queries)}
     qrels = {q: {d: int(rng.integers(0, 3)) for d in docs[:8]} for q, docs in top.items()}
     for grades in qrels.values():
         grades[next(iter(grades))] = 1
-    return split({q: texts[i] for i, q in enumerate(top)}, corpus, qrels, top)
+    return make_split({q: texts[i] for i, q in enumerate(top)}, corpus, qrels, top)
 
 
 class Scorer:
-    """A reranker for MTEB that scores pairs of texts by a function."""
+    """A reranker for MTEB that scores pairs of texts with a function."""
 
     def __init__(self, function: Any, name: str = "deadheat/scorer") -> None:
         self.function = function
@@ -104,7 +104,7 @@ class Scorer:
 
 
 class Encoder:
-    """An encoder for MTEB whose embeddings are the numbers in a text."""
+    """An encoder for MTEB that uses the numbers in a text as its embedding."""
 
     def __init__(self, name: str = "deadheat/encoder") -> None:
         self.mteb_model_meta = ModelMeta.create_empty(overwrites={"name": name, "revision": "1"})
@@ -120,8 +120,8 @@ class Encoder:
         return (np.asarray(embeddings1) * np.asarray(embeddings2)).sum(-1)
 
 
-def only(result: Any) -> SimpleNamespace:
-    """The scores of the only subset of the only task of a result."""
+def only_scores(result: Any) -> SimpleNamespace:
+    """Return the scores of a result with one task and one subset."""
     (task,) = result.task_results
     ((scores,),) = task.scores.values()
     return scores

@@ -1,4 +1,4 @@
-"""The table of hosts: which modules the tests, the recipe and the example of each need.
+"""The modules that the tests, the recipe and the example of each host need.
 
 To add one: an extra in pyproject.toml, also named by the extra `hosts` there; a line here; the
 integration, `tests/hosts/test_NAME.py`, `docs/recipes/NAME.md` and `examples/in_NAME.py`.
@@ -34,10 +34,10 @@ HOSTS = {
 }
 
 
-def needs(host: str) -> Any:
-    """Import the first module a host needs, or skip; one that is there but broken is an error."""
+def import_host(host: str) -> Any:
+    """Import the first module that a host needs, or skip; a broken module is an error."""
     for module in HOSTS[host]:
         if find_spec(module) is None:
-            reason = f"{module} is not installed: `make test-hosts` runs this"
+            reason = f"{module} is not installed: run `make test-hosts`"
             pytest.skip(reason, allow_module_level=True)
     return importlib.import_module(HOSTS[host][0])

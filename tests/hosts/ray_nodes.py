@@ -12,12 +12,12 @@ from deadheat.engines.cluster import RayCluster
 
 @pytest.fixture(scope="module")
 def two_nodes():
-    """A head with a processor for a worker, and another node with one."""
+    """A cluster of a head and another node with one CPU each."""
     import ray
     from ray.cluster_utils import Cluster
 
-    here = str(Path(__file__).parent)  # workers import their work from here
-    os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    folder = str(Path(__file__).parent)  # workers import the test modules from here
+    os.environ["PYTHONPATH"] = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
     os.environ["OMP_NUM_THREADS"] = "1"
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     nodes.add_node(num_cpus=1)
@@ -28,7 +28,7 @@ def two_nodes():
 
 @pytest.fixture(scope="module")
 def other_nodes():
-    """Another cluster: two nodes that say they have a GPU each."""
+    """Another cluster of two nodes; each declares a GPU."""
     import ray
     from ray.cluster_utils import Cluster
 

@@ -1,4 +1,4 @@
-"""What the recipes name, small and without the hub: checkpoints of those names, and data."""
+"""Tiny checkpoints and data, under the names that the recipes use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def make_checkpoints(folder: Path) -> None:
-    """Put tiny models where a library looks for these names before it asks the hub."""
+    """Write tiny models where a library looks before it contacts the hub."""
     import tiny_models
 
     tiny_models.xlm_roberta(folder / "BAAI" / "bge-reranker-v2-m3")
@@ -21,8 +21,8 @@ def make_checkpoints(folder: Path) -> None:
     tiny_models.bert_encoder(folder / "lightonai" / "GTE-ModernColBERT-v1")
 
 
-def give_tasks_data(monkeypatch: Any) -> None:
-    """Let the retrieval tasks of MTEB load a small collection."""
+def patch_task_data(monkeypatch: Any) -> None:
+    """Make the retrieval tasks of MTEB load a small collection."""
     if find_spec("mteb") is None:
         return
     import mteb_tasks
@@ -30,7 +30,7 @@ def give_tasks_data(monkeypatch: Any) -> None:
 
     def load_data(self: Any, *_: Any, **__: Any) -> None:
         texts = [f"text {i % 7} {i}" for i in range(60)]
-        data = mteb_tasks.reranking(np.random.default_rng(1), texts)
+        data = mteb_tasks.make_reranking_split(np.random.default_rng(1), texts)
         self.dataset = {"default": {"test": data}}
         self.data_loaded = True
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from needed import needs
+from needed import import_host
 from quiet import quiet
 
 import deadheat as dh
 
-needs("beir")
+import_host("beir")
 
-# What the hosts warn about is theirs.
+# Warnings of the host libraries are not under test.
 pytestmark = pytest.mark.filterwarnings("default")
 
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 2, "d2": 1, "d3": 0}, "none": {"d1": 0}}
@@ -19,14 +19,14 @@ TIED = {
     "q2": {"d1": 0.5, "d3": 0.5, "d2": 0.25},
     "none": {"d1": 1.0},
 }
-APART = {"q1": {"d0": 0.5, "d1": 0.4}, "q2": {"d1": 0.1, "d3": 0.3}, "none": {"d1": 1.0}}
+UNTIED = {"q1": {"d0": 0.5, "d1": 0.4}, "q2": {"d1": 0.1, "d3": 0.3}, "none": {"d1": 1.0}}
 
 
-def script(monkeypatch, results, changed=True, **options):
-    """What a BEIR script does once it has its results."""
+def run_beir(monkeypatch, results, patched=True, **options):
+    """Run BEIR's evaluation; if `patched`, with pytrec_eval of deadheat."""
     from beir.retrieval import evaluation
 
-    if changed:
+    if patched:
         from deadheat.integrations import pytrec_eval
 
         monkeypatch.setattr(evaluation, "pytrec_eval", pytrec_eval)
@@ -34,25 +34,25 @@ def script(monkeypatch, results, changed=True, **options):
     return evaluation.EvaluateRetrieval.evaluate(QRELS, lists, [1, 3], **options)
 
 
-def test_with_one_changed_import_beir_reports_expectations(monkeypatch):
+def test_patched_import_reports_expected_values(monkeypatch):
     lists = {query: {d: s for d, s in docs.items() if d != query} for query, docs in TIED.items()}
     names = ["nDCG@1", "nDCG@3", "MAP@1", "MAP@3", "Recall@1", "Recall@3", "P@1", "P@3"]
     result = quiet(dh.evaluate)(QRELS, lists, names, queries="all")
     expected = [round(summary.expected, 5) for summary in result.values()]
-    reported = [value for values in script(monkeypatch, TIED) for value in values.values()]
+    reported = [value for values in run_beir(monkeypatch, TIED) for value in values.values()]
     assert reported == expected
     monkeypatch.undo()
-    oblivious = script(monkeypatch, TIED, changed=False)
+    oblivious = run_beir(monkeypatch, TIED, patched=False)
     assert [value for values in oblivious for value in values.values()] != expected
 
 
-def test_without_ties_beir_reports_the_same(monkeypatch):
-    original = script(monkeypatch, APART, changed=False)
-    assert script(monkeypatch, APART) == original
+def test_values_are_unchanged_without_ties(monkeypatch):
+    original = run_beir(monkeypatch, UNTIED, patched=False)
+    assert run_beir(monkeypatch, UNTIED) == original
     assert original[0]["NDCG@3"] > 0
 
 
-def test_what_deadheat_reads_goes_into_beir_and_back(tmp_path):
+def test_runs_and_qrels_can_be_exchanged_with_beir(tmp_path):
     from beir.datasets.data_loader import GenericDataLoader
     from beir.retrieval.evaluation import EvaluateRetrieval
 

@@ -1,4 +1,4 @@
-"""Haystack: a component that sees the scores, in real pipelines over a store in memory."""
+"""Haystack: the tie-aware evaluator in real pipelines over an in-memory store."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import warnings
 from importlib.metadata import version
 
 import pytest
-from needed import needs
+from needed import import_host
 
 import deadheat as dh
 
-needs("haystack")
+import_host("haystack")
 
 from haystack import Document, Pipeline  # noqa: E402
 from haystack.components.evaluators import (  # noqa: E402
@@ -25,7 +25,7 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore  # noqa: E4
 
 from deadheat.integrations.haystack import TieAwareDocumentEvaluator  # noqa: E402
 
-# What the hosts warn about is theirs.
+# Warnings of the host libraries are not under test.
 pytestmark = pytest.mark.filterwarnings("default")
 
 TEXTS = ["our dead heat", "the dead heat", "one dead heat", "race", "the race was won", "nothing"]
@@ -39,18 +39,18 @@ HOSTS = {
 }
 
 
-def documents(*scored):
+def make_documents(*scored):
     return [Document(content=text, score=score) for text, score in scored]
 
 
-def test_in_a_pipeline_ties_are_seen():
+def test_pipeline_reports_tie_views():
     store = InMemoryDocumentStore()
     store.write_documents([Document(content=text) for text in TEXTS])
     search = Pipeline()
     search.add_component("bm25", InMemoryBM25Retriever(store))
     questions = {"heat": "the dead heat", "race": "race"}
     retrieved = [search.run({"bm25": {"query": q}})["bm25"]["documents"] for q in questions]
-    assert retrieved[0][0].score == retrieved[0][1].score  # texts of one length tie
+    assert retrieved[0][0].score == retrieved[0][1].score  # texts of the same length tie
     truth = [[Document(content=text)] for text in questions.values()]
     evaluation = Pipeline()
     evaluation.add_component("ties", TieAwareDocumentEvaluator(["MRR", "nDCG@2"]))
@@ -77,11 +77,11 @@ CASES = [
 
 @pytest.mark.parametrize(("truth", "retrieved"), CASES)
 @pytest.mark.parametrize("name", HOSTS)
-def test_without_ties_every_value_is_that_of_haystack(name, truth, retrieved):
-    twice = any(len({text for text, _ in row}) < len(row) for row in [*truth, *retrieved])
-    if VERSION < (3, 1) and (name == "MAP" or twice):
-        pytest.skip("before 3.1 its MAP divided by what was found, and copies counted again")
-    data = [documents(*row) for row in truth], [documents(*row) for row in retrieved]
+def test_values_match_haystack_without_ties(name, truth, retrieved):
+    has_duplicates = any(len({text for text, _ in row}) < len(row) for row in [*truth, *retrieved])
+    if VERSION < (3, 1) and (name == "MAP" or has_duplicates):
+        pytest.skip("before 3.1, MAP divides by the documents found, and duplicates count again")
+    data = [make_documents(*row) for row in truth], [make_documents(*row) for row in retrieved]
     theirs = HOSTS[name].run(*data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dh.DeadheatWarning)
@@ -91,7 +91,7 @@ def test_without_ties_every_value_is_that_of_haystack(name, truth, retrieved):
     assert ours["metrics"][f"{name}_range"] == 0
 
 
-def test_what_makes_two_documents_the_same():
+def test_document_comparison_field():
     def document(id_, page, score=None):
         return Document(id=id_, content="text", meta={"file": {"page": page}}, score=score)
 
@@ -102,16 +102,16 @@ def test_what_makes_two_documents_the_same():
         assert evaluator.run(truth, retrieved)["score"] == value
 
 
-def test_a_document_retrieved_twice_counts_where_its_score_is_highest():
-    truth = [documents(("a", None))]
-    retrieved = [documents(("a", 0.2), ("b", 0.5), ("a", 0.9))]
+def test_duplicate_document_counts_once_at_its_highest_score():
+    truth = [make_documents(("a", None))]
+    retrieved = [make_documents(("a", 0.2), ("b", 0.5), ("a", 0.9))]
     assert TieAwareDocumentEvaluator("MRR").run(truth, retrieved)["score"] == 1
     assert TieAwareDocumentEvaluator("Precision@3").run(truth, retrieved)["score"] == (
         pytest.approx(1 / 3)
     )
 
 
-def test_a_pipeline_is_stored_and_read_back():
+def test_pipeline_serialization_round_trip():
     evaluation = Pipeline()
     evaluation.add_component(
         "ties",
@@ -124,16 +124,16 @@ def test_a_pipeline_is_stored_and_read_back():
     trusted = {}
     if "allowed_modules" in inspect.signature(Pipeline.loads).parameters:
         trusted = {"allowed_modules": ["deadheat.integrations.haystack"]}
-    read = Pipeline.loads(evaluation.dumps(), **trusted).get_component("ties")
-    assert read.measures == ["MAP(divisor='min')@3", "MRR"]
-    assert read.views == ["expected", "range"] and read.document_comparison_field == "id"
+    loaded = Pipeline.loads(evaluation.dumps(), **trusted).get_component("ties")
+    assert loaded.measures == ["MAP(divisor='min')@3", "MRR"]
+    assert loaded.views == ["expected", "range"] and loaded.document_comparison_field == "id"
 
 
-ONE = [documents(("a", None))]
+ONE = [make_documents(("a", None))]
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda: TieAwareDocumentEvaluator("ndgc"), "did you mean nDCG"),
         (lambda: TieAwareDocumentEvaluator("MRR", ["mean"]), "views must be some of"),
@@ -146,32 +146,34 @@ ONE = [documents(("a", None))]
         (lambda: TieAwareDocumentEvaluator("MRR").run(ONE, ONE), "question 0: .* has no score"),
         (
             lambda: TieAwareDocumentEvaluator("MRR").run(
-                [documents(("a", 1.0), ("b", None))], [documents(("a", 1.0))]
+                [make_documents(("a", 1.0), ("b", None))], [make_documents(("a", 1.0))]
             ),
             "give all or none",
         ),
         (
-            lambda: TieAwareDocumentEvaluator("MRR").run(ONE, [documents(("a", float("nan")))]),
+            lambda: TieAwareDocumentEvaluator("MRR").run(
+                ONE, [make_documents(("a", float("nan")))]
+            ),
             "NaN",
         ),
     ],
 )
-def test_bad_input_is_refused(call, says):
-    with pytest.raises(dh.InputError, match=says):
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(dh.InputError, match=message):
         call()
 
 
-def test_without_haystack_the_extra_is_named(monkeypatch):
+def test_missing_or_unsupported_haystack_is_reported(monkeypatch):
     import importlib
 
     from deadheat._internal import packages
     from deadheat.integrations import haystack as ours
 
-    def absent(package):
+    def raise_not_found(package):
         raise packages.PackageNotFoundError(package)
 
     monkeypatch.setattr(packages, "requires", lambda _: ['haystack-ai<4,>=2; extra == "haystack"'])
-    monkeypatch.setattr(packages, "version", absent)
+    monkeypatch.setattr(packages, "version", raise_not_found)
     with pytest.raises(dh.MissingPackageError, match=r"'haystack-ai': .*\[haystack\]"):
         importlib.reload(ours)
     monkeypatch.setattr(packages, "version", lambda _: "1.26.4")

@@ -1,4 +1,4 @@
-"""ir_measures: views of ties that parse and run there, and agree with it where nothing is tied."""
+"""ir_measures: tie views parse and run there, and match its values where no scores tie."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import shutil
 
 import numpy as np
 import pytest
-from needed import needs
+from needed import import_host
 
 import deadheat as dh
 
-irm = needs("ir-measures")
+irm = import_host("ir-measures")
 
 from deadheat.integrations import ir_measures as ours  # noqa: E402
 from deadheat.measures import MEASURES  # noqa: E402
@@ -44,8 +44,8 @@ TREC = [
 GDEVAL = ["nDCG(dcg='exp-log2')@3", "ERR@2", "ERR@20"]
 
 
-def made(seed, scores):
-    """Judgements and lists of 40 queries; some lists hold no relevant document, some are short."""
+def make_data(seed, scores):
+    """Return judgements and lists of 40 queries; some are short or without relevant documents."""
     rng = np.random.default_rng(seed)
     judged, run = {}, {}
     for query in map(str, range(40)):
@@ -56,7 +56,7 @@ def made(seed, scores):
     return judged, {query: run[query] for query in list(run)[3:]}
 
 
-def values(names, judged, run):
+def calculate(names, judged, run):
     parsed = [irm.parse_measure(name) for name in names]
     found = {(str(m.measure), m.query_id): m.value for m in irm.iter_calc(parsed, judged, run)}
     assert len(found) == len(names) * len(judged)
@@ -65,46 +65,46 @@ def values(names, judged, run):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_without_ties_every_measure_is_that_of_ir_measures(seed):
-    judged, run = made(seed, np.arange(12) / 8)
-    theirs = values(TREC, judged, run)
+def test_measures_match_ir_measures_without_ties(seed):
+    judged, run = make_data(seed, np.arange(12) / 8)
+    theirs = calculate(TREC, judged, run)
     for prefix in ("E", "Best", "Worst"):
-        views = values([f"{prefix}_{name}" for name in TREC], judged, run)
+        views = calculate([f"{prefix}_{name}" for name in TREC], judged, run)
         for (name, query), value in theirs.items():
             assert views[f"{prefix}_{name}", query] == pytest.approx(value, abs=1e-9), name
     for prefix in ("Range", "Std", "Bias"):
-        views = values([f"{prefix}_{name}" for name in TREC], judged, run)
+        views = calculate([f"{prefix}_{name}" for name in TREC], judged, run)
         assert max(map(abs, views.values())) < 1e-7
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_bias_is_what_ir_measures_says_minus_the_expectation(seed):
-    judged, run = made(seed, np.arange(12) // 4 / 2)
-    theirs = values(TREC, judged, run)
-    expected = values([f"E_{name}" for name in TREC], judged, run)
-    bias = values([f"Bias_{name}" for name in TREC], judged, run)
+def test_bias_is_the_value_of_ir_measures_minus_the_expected_value(seed):
+    judged, run = make_data(seed, np.arange(12) // 4 / 2)
+    theirs = calculate(TREC, judged, run)
+    expected = calculate([f"E_{name}" for name in TREC], judged, run)
+    bias = calculate([f"Bias_{name}" for name in TREC], judged, run)
     for (name, query), value in theirs.items():
         found = expected[f"E_{name}", query] + bias[f"Bias_{name}", query]
         assert found == pytest.approx(value, abs=1e-9), name
 
 
 @pytest.mark.skipif(not shutil.which("perl"), reason="ir_measures runs gdeval in Perl")
-def test_without_ties_what_gdeval_computes_is_the_same_to_its_five_digits():
+def test_values_match_gdeval_to_five_digits_without_ties():
     judged = {"1": {"d1": 3, "d2": 0, "d3": 1, "d4": 4}, "2": {"d1": 2, "d5": 1}}
     run = {"1": {"d2": 0.5, "d1": 0.4, "d9": 0.3, "d4": 0.2}, "2": {"d5": 2.0, "d1": 1.0}}
-    theirs = values(GDEVAL, judged, run)
-    found = values([f"E_{name}" for name in GDEVAL], judged, run)
+    theirs = calculate(GDEVAL, judged, run)
+    found = calculate([f"E_{name}" for name in GDEVAL], judged, run)
     for (name, query), value in theirs.items():
         assert found[f"E_{name}", query] == pytest.approx(value, abs=6e-6)
         assert value > 0
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cwl") is None, reason="ir_measures needs cwl_eval")
-def test_without_ties_rbp_is_that_of_cwl_eval():
+def test_rbp_matches_cwl_eval_without_ties():
     judged, run = {"1": {"d1": 1, "d3": 2}}, {"1": {"d1": 0.5, "d2": 0.4, "d3": 0.3}}
     names = ["RBP(rel=1)", "RBP(rel=2,p=0.5)"]
-    theirs = values(names, judged, run)
-    found = values([f"E_{name}" for name in names], judged, run)
+    theirs = calculate(names, judged, run)
+    found = calculate([f"E_{name}" for name in names], judged, run)
     for (name, query), value in theirs.items():
         assert found[f"E_{name}", query] == pytest.approx(value, abs=1e-6)
 
@@ -115,7 +115,7 @@ RUN = {"q1": dict.fromkeys("abcd", 0.5), "q2": {"a": 1.0, "b": 1.0, "c": 0.0}, "
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 @pytest.mark.parametrize("prefix", ours.VIEW_PREFIXES)
-def test_every_view_of_every_measure_is_there_and_is_that_of_evaluate(measure, prefix):
+def test_every_view_of_every_measure_matches_evaluate(measure, prefix):
     name = f"{prefix}_{ours._host_names(measure)[-1]}"
     if name == "Std_ERR":
         with pytest.raises(NameError):
@@ -144,13 +144,13 @@ def test_every_view_of_every_measure_is_there_and_is_that_of_evaluate(measure, p
         ("Std_RBP_residual(p=0.5)", "Std_RBP_residual(p=0.5)"),
     ],
 )
-def test_names_parse_and_print_as_those_of_ir_measures_do(name, canonical):
+def test_names_parse_and_print_canonically(name, canonical):
     parsed = irm.parse_measure(name)
     assert str(parsed) == canonical
     assert irm.parse_measure(str(parsed)) == parsed
 
 
-def test_all_of_it_at_once_beside_measures_of_ir_measures():
+def test_views_and_ir_measures_in_one_call():
     wanted = [irm.nDCG @ 2, ours.E_nDCG @ 2, ours.Range_nDCG @ 2, ours.Std_nDCG @ 2]
     found = irm.calc_aggregate(wanted, JUDGED, RUN)
     assert list(map(str, sorted(found, key=str))) == sorted(map(str, wanted))
@@ -160,7 +160,7 @@ def test_all_of_it_at_once_beside_measures_of_ir_measures():
     assert result.std > 0
 
 
-def test_evaluators_can_be_used_again_and_frames_have_their_own_ids():
+def test_evaluators_are_reusable_and_frames_keep_their_ids():
     import pandas as pd
 
     evaluator = irm.evaluator([ours.E_RR], JUDGED)
@@ -178,28 +178,28 @@ def test_an_empty_run_is_0():
     assert math.isnan(ours.Std_RR.aggregator().result())
 
 
-def test_evaluate_takes_measures_of_ir_measures():
+def test_evaluate_accepts_measures_of_ir_measures():
     result = dh.evaluate(JUDGED, RUN, [irm.nDCG @ 10, irm.AP(rel=2) @ 3])
     assert list(result) == ["nDCG@10", "MAP(rel=2)@3"]
 
 
 @pytest.mark.filterwarnings("error::deadheat.DeadheatWarning")
-def test_what_ir_measures_defines_is_no_reason_to_warn():
+def test_missing_queries_do_not_warn():
     judged = {"q1": {"a": 1}, "missed": {"a": 1}}
     assert irm.calc_aggregate([ours.E_P @ 1], judged, {"q1": {"a": 1.0, "b": 0.5}})
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         ("E_nDCG(rel=2)", "nDCG has no parameter 'rel'"),
-        ("E_nDCG@0", "cutoff of nDCG must be a whole number from 1"),
+        ("E_nDCG@0", "cutoff of nDCG .* from 1"),
         ("E_nDCG(dcg='log3')", "gain of nDCG must be"),
         ("E_RBP(p=2)", "p of RBP must be"),
         ("E_RR(judged_only=2)", "judged_only of E_RR must be True or False"),
         ("E_Bpref@3", "bpref has no parameter 'cutoff'"),
     ],
 )
-def test_bad_parameters_are_refused(name, says):
-    with pytest.raises(dh.InputError, match=says):
+def test_bad_parameters_are_refused(name, message):
+    with pytest.raises(dh.InputError, match=message):
         irm.parse_measure(name)

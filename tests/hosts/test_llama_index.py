@@ -1,15 +1,15 @@
-"""LlamaIndex: an evaluator that gets the scores, over real indexes in memory."""
+"""LlamaIndex: the tie-aware evaluator over real in-memory indexes."""
 
 from __future__ import annotations
 
 import warnings
 
 import pytest
-from needed import needs
+from needed import import_host
 
 import deadheat as dh
 
-needs("llama-index")
+import_host("llama-index")
 
 from llama_index.core import MockEmbedding, VectorStoreIndex  # noqa: E402
 from llama_index.core.base.embeddings.base import BaseEmbedding  # noqa: E402
@@ -21,14 +21,14 @@ from llama_index.core.schema import NodeWithScore, TextNode  # noqa: E402
 
 from deadheat.integrations.llama_index import RetrieverEvaluator, result_of  # noqa: E402
 
-# What the hosts warn about is theirs.
+# Warnings of the host libraries are not under test.
 pytestmark = pytest.mark.filterwarnings("default")
 
 NAMES = ["hit_rate", "mrr", "precision", "recall", "ap", "ndcg"]
 
 
-class Letters(BaseEmbedding):
-    """Embeds a text by which letters it has: many texts are equally near."""
+class LetterEmbedding(BaseEmbedding):
+    """Embed a text by the letters that it contains, so that many texts tie."""
 
     def _get_text_embedding(self, text):
         return [1.0 if letter in text else 0.0 for letter in "abcdefgh"]
@@ -40,8 +40,8 @@ class Letters(BaseEmbedding):
         return self._get_text_embedding(query)
 
 
-class Fixed(BaseRetriever):
-    """Retrieves nodes with the scores it is given."""
+class FixedRetriever(BaseRetriever):
+    """Retrieve fixed nodes with fixed scores."""
 
     def __init__(self, scores):
         self.scores = scores
@@ -54,13 +54,13 @@ class Fixed(BaseRetriever):
         ]
 
 
-def index(texts, embedding=None):
+def build_index(texts, embedding=None):
     nodes = [TextNode(id_=text, text=text) for text in texts]
-    return VectorStoreIndex(nodes, embed_model=embedding or Letters())
+    return VectorStoreIndex(nodes, embed_model=embedding or LetterEmbedding())
 
 
-def test_a_tie_is_seen():
-    retriever = index(["ab", "ac", "ad", "e"]).as_retriever(similarity_top_k=4)
+def test_views_of_a_tied_list():
+    retriever = build_index(["ab", "ac", "ad", "e"]).as_retriever(similarity_top_k=4)
     evaluator = RetrieverEvaluator.from_metric_names(NAMES, retriever=retriever)
     values = evaluator.evaluate("a", expected_ids=["ac"]).metric_vals_dict
     assert values["mrr"] == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
@@ -72,8 +72,8 @@ def test_a_tie_is_seen():
     assert theirs["mrr"] != values["mrr"]
 
 
-def test_without_ties_every_value_is_that_of_llama_index():
-    retriever = Fixed([(name, 1 - i / 10) for i, name in enumerate("fbadce")])
+def test_values_match_llama_index_without_ties():
+    retriever = FixedRetriever([(name, 1 - i / 10) for i, name in enumerate("fbadce")])
     evaluator = RetrieverEvaluator.from_metric_names(NAMES, ["expected"], retriever=retriever)
     original = Original.from_metric_names(NAMES, retriever=retriever)
     for expected in (["a"], ["a", "e", "x"], ["x"], list("abcdef")):
@@ -85,7 +85,7 @@ def test_without_ties_every_value_is_that_of_llama_index():
 
 
 def test_postprocessors_are_applied_first():
-    retriever = index(["ab", "ac", "abcdefgh"]).as_retriever(similarity_top_k=3)
+    retriever = build_index(["ab", "ac", "abcdefgh"]).as_retriever(similarity_top_k=3)
     options = {
         "retriever": retriever,
         "node_postprocessors": [SimilarityPostprocessor(similarity_cutoff=0.5)],
@@ -98,9 +98,9 @@ def test_postprocessors_are_applied_first():
     assert result.metric_vals_dict == theirs.metric_vals_dict == {"mrr": 0}
 
 
-def test_many_queries_make_a_result():
-    embedding = index(["ab", "ac", "ad", "b", "bc"])
-    retriever = embedding.as_retriever(similarity_top_k=5)
+def test_result_of_many_queries():
+    index = build_index(["ab", "ac", "ad", "b", "bc"])
+    retriever = index.as_retriever(similarity_top_k=5)
     evaluator = RetrieverEvaluator.from_metric_names(["mrr@3"], retriever=retriever)
     queries = {"a": ["ac"], "b": ["b", "ab"], "c": ["ad"]}
     with warnings.catch_warnings():
@@ -113,92 +113,97 @@ def test_many_queries_make_a_result():
     assert result["nDCG@3"].range > 0
 
 
-def test_metrics_of_llama_index_stand_beside():
+def test_llama_index_metrics_alone():
     from llama_index.core.evaluation.retrieval.metrics import MRR
 
-    retriever = index(["ab", "ac"], MockEmbedding(embed_dim=4)).as_retriever()
+    retriever = build_index(["ab", "ac"], MockEmbedding(embed_dim=4)).as_retriever()
     evaluator = RetrieverEvaluator(metrics=[MRR()], retriever=retriever)
     values = evaluator.evaluate("a", expected_ids=["ab"]).metric_vals_dict
     assert list(values) == ["mrr"]
 
 
-def test_metrics_of_llama_index_stand_beside_those_with_ties():
+def test_llama_index_metrics_with_tie_aware_metrics():
     from llama_index.core.evaluation.retrieval.metrics import MRR
 
     class Own(MRR):
         metric_name = "own"
 
     evaluator = RetrieverEvaluator.from_metric_names(
-        ["mrr"], ["expected"], metrics=[Own()], retriever=Fixed([("a", 1.0), ("b", 1.0)])
+        ["mrr"], ["expected"], metrics=[Own()], retriever=FixedRetriever([("a", 1.0), ("b", 1.0)])
     )
     values = evaluator.evaluate("q", expected_ids=["b"]).metric_vals_dict
     assert values == {"mrr": 0.75, "own": 0.5}
 
 
 def test_a_query_that_retrieves_nothing_counts_as_0():
-    evaluator = RetrieverEvaluator.from_metric_names(["mrr"], retriever=Fixed([]))
+    evaluator = RetrieverEvaluator.from_metric_names(["mrr"], retriever=FixedRetriever([]))
     values = evaluator.evaluate("q", expected_ids=["a"]).metric_vals_dict
     assert set(values.values()) == {0.0} and len(values) == 7
 
 
-def test_a_list_cut_inside_a_tie_group_is_told():
-    retriever = index(["ab", "ac", "ad"]).as_retriever(similarity_top_k=2)
+def test_list_cut_inside_a_tie_group_warns():
+    retriever = build_index(["ab", "ac", "ad"]).as_retriever(similarity_top_k=2)
     evaluator = RetrieverEvaluator.from_metric_names(["mrr"], retriever=retriever)
     missed = ({"ab", "ac", "ad"} - {n.node_id for n in retriever.retrieve("a")}).pop()
     with pytest.warns(dh.DeadheatWarning, match="cut inside a tie group"):
         evaluator.evaluate("a", expected_ids=[missed])
 
 
-class Twice(BaseNodePostprocessor):
+class DuplicateNodes(BaseNodePostprocessor):
     def _postprocess_nodes(self, nodes, query_bundle=None):
         return nodes * 2
 
 
-def evaluated(scores, expected=("a",), names=("mrr",), after=None):
+def evaluate_list(scores, expected=("a",), names=("mrr",), postprocessors=None):
     evaluator = RetrieverEvaluator.from_metric_names(
-        names, retriever=Fixed(scores), node_postprocessors=after
+        names, retriever=FixedRetriever(scores), node_postprocessors=postprocessors
     )
     return evaluator.evaluate("question", expected_ids=list(expected))
 
 
-def of_the_original():
-    original = Original.from_metric_names(["mrr"], retriever=Fixed([("a", 1.0)]))
+def evaluate_with_llama_index():
+    original = Original.from_metric_names(["mrr"], retriever=FixedRetriever([("a", 1.0)]))
     return original.evaluate("question", expected_ids=["a"])
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
-        (lambda: evaluated([("a", None)]), "'question': node 'a' has no score"),
-        (lambda: evaluated([("a", 1.0)], after=[Twice()]), "node 'a' was retrieved twice"),
-        (lambda: evaluated([("a", float("nan"))]), "NaN"),
-        (lambda: evaluated([("a", 1.0)], expected=[]), "no expected id"),
-        (lambda: evaluated([("a", 1.0)], names=["ndgc"]), "did you mean nDCG"),
+        (lambda: evaluate_list([("a", None)]), "'question': node 'a' has no score"),
         (
-            lambda: RetrieverEvaluator.from_metric_names(["mrr"], ["mean"], retriever=Fixed([])),
+            lambda: evaluate_list([("a", 1.0)], postprocessors=[DuplicateNodes()]),
+            "node 'a' was retrieved twice",
+        ),
+        (lambda: evaluate_list([("a", float("nan"))]), "NaN"),
+        (lambda: evaluate_list([("a", 1.0)], expected=[]), "no expected id"),
+        (lambda: evaluate_list([("a", 1.0)], names=["ndgc"]), "did you mean nDCG"),
+        (
+            lambda: RetrieverEvaluator.from_metric_names(
+                ["mrr"], ["mean"], retriever=FixedRetriever([])
+            ),
             "views must be some of",
         ),
-        (lambda: result_of([of_the_original()], "MRR"), "'question' has no scores"),
-        (lambda: result_of([evaluated([("a", 1.0)])] * 2, "MRR"), "evaluated twice"),
+        (lambda: result_of([evaluate_with_llama_index()], "MRR"), "'question' has no scores"),
+        (lambda: result_of([evaluate_list([("a", 1.0)])] * 2, "MRR"), "evaluated twice"),
     ],
 )
-def test_bad_input_is_refused(call, says):
-    with pytest.raises(dh.InputError, match=says):
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(dh.InputError, match=message):
         call()
 
 
-def test_without_llama_index_the_extra_is_named(monkeypatch):
+def test_missing_or_unsupported_llama_index_is_reported(monkeypatch):
     import importlib
 
     from deadheat._internal import packages
     from deadheat.integrations import llama_index as ours
 
-    def absent(package):
+    def raise_not_found(package):
         raise packages.PackageNotFoundError(package)
 
     needed = ['llama-index-core<0.15,>=0.12; extra == "llama-index"']
     monkeypatch.setattr(packages, "requires", lambda _: needed)
-    monkeypatch.setattr(packages, "version", absent)
+    monkeypatch.setattr(packages, "version", raise_not_found)
     with pytest.raises(dh.MissingPackageError, match=r"'llama-index-core': .*\[llama-index\]"):
         importlib.reload(ours)
     monkeypatch.setattr(packages, "version", lambda _: "0.9.48")

@@ -1,4 +1,4 @@
-"""MTEB runs our models unchanged, and its results know of ties."""
+"""MTEB: wrapped models score as they do directly, and results have tie views."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from needed import needs
+from needed import import_host
 from quiet import quiet
 
-mteb = needs("mteb")
+mteb = import_host("mteb")
 
 import sentence_transformers as st  # noqa: E402
 import tiny_models  # noqa: E402
@@ -17,10 +17,10 @@ import torch  # noqa: E402
 from mteb_tasks import (  # noqa: E402
     Encoder,
     Scorer,
+    make_reranking_split,
+    make_split,
     make_task,
-    only,
-    reranking,
-    split,
+    only_scores,
 )
 
 import deadheat as dh  # noqa: E402
@@ -30,7 +30,7 @@ from deadheat.integrations.mteb import evaluate, tie_aware, tie_aware_cache, wra
 from deadheat.integrations.mteb.scores import measure_names, tie_rule  # noqa: E402
 from deadheat.integrations.precision import regime_view  # noqa: E402
 
-# What the host warns about is its own.
+# Warnings of MTEB are not under test.
 pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.filterwarnings("error::deadheat.errors.DeadheatWarning"),
@@ -84,21 +84,21 @@ def cache(tmp_path):
 
 @pytest.fixture
 def data():
-    return reranking(np.random.default_rng(1), TEXTS)
+    return make_reranking_split(np.random.default_rng(1), TEXTS)
 
 
-def run(model, task, function=evaluate, **options):
+def run_task(model, task, function=evaluate, **options):
     options = {"cache": None, "show_progress_bar": False, "co2_tracker": False, **options}
     return function(model, task, **options)
 
 
-def predictions(folder, task):
+def read_predictions(folder, task):
     text = (folder / f"{task.metadata.name}_predictions.json").read_text()
     return json.loads(text)["default"]["test"]
 
 
-def state(model):
-    """All that MTEB could have changed in a model."""
+def model_state(model):
+    """Return everything that MTEB could change in a model."""
     modules = {name: (id(m), type(m)) for name, m in model.named_modules()}
     hooks = {name: len(m._forward_hooks) for name, m in model.named_modules()}
     tensors = {name: (id(p), p.dtype) for name, p in model.named_parameters()}
@@ -107,14 +107,14 @@ def state(model):
 
 class TestRegimes:
     @pytest.mark.parametrize("regime", ["native", "hps", "head"])
-    def test_a_reranker_scores_as_it_does_directly(self, reranker, data, regime, tmp_path):
-        before = state(reranker)
+    def test_reranker_scores_match_direct_scoring(self, reranker, data, regime, tmp_path):
+        before = model_state(reranker)
         task = make_task(data)
         wrapped = wrap(reranker, regime)
-        # One batch: how pairs are put into batches, which moves BF16 logits, is each MTEB's own.
+        # One batch, because versions of MTEB batch pairs differently, which changes BF16 logits.
         options = {"prediction_folder": tmp_path, "encode_kwargs": {"batch_size": 1000}}
-        scores = only(run(wrapped, task, **options))
-        stored = predictions(tmp_path, task)
+        scores = only_scores(run_task(wrapped, task, **options))
+        stored = read_predictions(tmp_path, task)
         view = regime_view(reranker, regime)
         pairs = [(q, d) for q, docs in data["top_ranked"].items() for d in docs]
         texts = dict(zip(data["queries"]["id"], data["queries"]["text"], strict=True))
@@ -124,36 +124,36 @@ class TestRegimes:
         assert [stored[q][d] for q, d in pairs] == direct
         result = quiet(dh.evaluate)(data["relevant_docs"], stored, ["nDCG@10"], queries="all")
         assert scores["ndcg_at_10_expected"] == result["nDCG@10"].expected
-        assert state(reranker) == before
+        assert model_state(reranker) == before
 
-    def test_each_regime_has_more_distinct_scores_than_the_one_before(
-        self, reranker, data, tmp_path
-    ):
+    def test_finer_regimes_have_more_distinct_scores(self, reranker, data, tmp_path):
         distinct = []
         for regime in ("native", "hps", "head"):
             task = make_task(data)
-            run(wrap(reranker, regime), task, prediction_folder=tmp_path / regime)
-            stored = predictions(tmp_path / regime, task)
+            run_task(wrap(reranker, regime), task, prediction_folder=tmp_path / regime)
+            stored = read_predictions(tmp_path / regime, task)
             distinct.append(len({score for listed in stored.values() for score in listed.values()}))
         native, hps, head = distinct
         assert native < hps < head
 
-    def test_without_us_mteb_changes_the_model(self, tmp_path):
-        """The reason for `wrap`; where this fails, MTEB has learnt to leave models alone."""
+    def test_mteb_changes_an_unwrapped_model(self, tmp_path):
+        """The reason for `wrap`: if this fails, MTEB no longer changes models."""
         path = tiny_models.xlm_roberta(tmp_path / "model")
         model = st.CrossEncoder(str(path), device="cpu").to(torch.bfloat16).eval()
-        before = state(model)
-        run(model, make_task(reranking(np.random.default_rng(1), TEXTS)), mteb.evaluate)
-        assert (state(model) == before) == (
+        before = model_state(model)
+        run_task(
+            model, make_task(make_reranking_split(np.random.default_rng(1), TEXTS)), mteb.evaluate
+        )
+        assert (model_state(model) == before) == (
             tuple(map(int, mteb.__version__.split(".")[:2])) < (2, 26)
         )
 
     @pytest.mark.parametrize("regime", ["native", "hps"])
-    def test_a_bi_encoder_too(self, bi_encoder, data, regime, tmp_path):
-        before = state(bi_encoder)
+    def test_bi_encoder_scores_match_direct_scoring(self, bi_encoder, data, regime, tmp_path):
+        before = model_state(bi_encoder)
         task = make_task(data)
-        run(wrap(bi_encoder, regime), task, prediction_folder=tmp_path)
-        stored = predictions(tmp_path, task)
+        run_task(wrap(bi_encoder, regime), task, prediction_folder=tmp_path)
+        stored = read_predictions(tmp_path, task)
         view = regime_view(bi_encoder, regime)
         queries = view.encode_query(data["queries"]["text"])
         documents = view.encode_document(data["corpus"]["text"])
@@ -163,14 +163,14 @@ class TestRegimes:
         expected = torch.stack(
             [direct[i, [index[d] for d in listed]] for i, listed in enumerate(stored.values())]
         )
-        tolerance = 0 if regime == "native" else 1e-6  # a product of other shapes, in FP32
+        tolerance = 0 if regime == "native" else 1e-6  # FP32 products of other shapes differ
         torch.testing.assert_close(got, expected.float(), rtol=tolerance, atol=tolerance)
         if regime == "native":
             assert torch.equal(got, got.bfloat16().float())
             assert len(got.unique()) < got.numel() / 2
-        assert state(bi_encoder) == before
+        assert model_state(bi_encoder) == before
 
-    def test_the_wrapper_that_mteb_made_of_an_encoder_keeps_its_prompts(self, bi_encoder):
+    def test_wrapped_mteb_encoder_keeps_its_prompts(self, bi_encoder):
         loaded = mteb.models.SentenceTransformerEncoderWrapper(
             bi_encoder, model_prompts={"query": "find ", "document": ""}
         )
@@ -180,9 +180,9 @@ class TestRegimes:
         assert loaded.model is bi_encoder
         assert not loaded.mteb_model_meta.experiment_kwargs
 
-    def test_the_regime_is_in_the_metadata_and_the_path(self, reranker, data, cache):
+    def test_regime_is_in_metadata_and_path(self, reranker, data, cache):
         for regime in ("native", "hps"):
-            run(wrap(reranker, regime), make_task(data), cache=cache)
+            run_task(wrap(reranker, regime), make_task(data), cache=cache)
         metas = [
             json.loads(path.read_text()) for path in cache.cache_path.glob("**/model_meta.json")
         ]
@@ -193,16 +193,16 @@ class TestRegimes:
         assert all(any(regime in path for path in paths) for regime in ("_native", "_hps"))
 
     def test_stored_results_are_loaded_by_their_regime(self, reranker, data, cache):
-        """As the recipe says; by the name of the model alone MTEB averages the regimes."""
+        """As in the recipe; by model name alone, MTEB averages the regimes."""
 
         def score(results):
             return float(results.to_dataframe().iloc[0, -1])
 
-        ran = [
-            run(wrap(reranker, regime), make_task(data), cache=cache).task_results[0]
+        stored = [
+            run_task(wrap(reranker, regime), make_task(data), cache=cache).task_results[0]
             for regime in ("native", "hps")
         ]
-        own = [result.get_score() for result in ran]
+        own = [result.get_score() for result in stored]
         loaded = [
             score(cache.load_results(experiment_kwargs={"deadheat_regime": regime}))
             for regime in ("native", "hps")
@@ -212,14 +212,14 @@ class TestRegimes:
         mixed = cache.load_results(load_experiments="match_name")
         assert score(mixed) == pytest.approx(np.mean(own))
 
-    def test_a_model_that_scores_tokens_is_left_to_mteb(self, tmp_path):
+    def test_multi_vector_encoder_is_refused(self, tmp_path):
         if not hasattr(st, "MultiVectorEncoder"):
             pytest.skip("sentence-transformers has a MultiVectorEncoder from 6.0 on")
         folder = tiny_models.bert_encoder(tmp_path / "encoder")
-        with pytest.raises(InputError, match="give the MultiVectorEncoder to MTEB itself"):
+        with pytest.raises(InputError, match="MultiVectorEncoder to MTEB"):
             wrap(st.MultiVectorEncoder(str(folder), device="cpu"))
 
-    def test_what_cannot_be_wrapped(self, reranker, bi_encoder):
+    def test_unsupported_models_are_refused(self, reranker, bi_encoder):
         with pytest.raises(InputError, match="choose native, hps, head"):
             wrap(reranker, "bf16")
         with pytest.raises(InputError, match="no scoring head"):
@@ -232,15 +232,16 @@ class TestRegimes:
 
 
 class TestKeys:
-    def constant(self, relevant: str):
-        """Ten candidates, two of them relevant, whose ids start with a word."""
-        ids = [f"{relevant}{i}" for i in range(2)] + [f"m{i}" for i in range(8)]
+    def make_constant_task(self, prefix: str):
+        """Return a task with ten candidates; ids of the two relevant ones start with `prefix`."""
+        ids = [f"{prefix}{i}" for i in range(2)] + [f"m{i}" for i in range(8)]
         qrels = {"q": dict.fromkeys(ids[:2], 1)}
-        return make_task(split({"q": "a"}, dict.fromkeys(ids, "b"), qrels, {"q": ids}))
+        return make_task(make_split({"q": "a"}, dict.fromkeys(ids, "b"), qrels, {"q": ids}))
 
-    def test_a_constant_scorer_gets_one_value_however_ids_are_spelt(self):
+    def test_expected_value_of_constant_scores_does_not_depend_on_ids(self):
         low, high = (
-            only(run(Scorer(lambda q, d: 0.5), self.constant(word))) for word in ("a", "z")
+            only_scores(run_task(Scorer(lambda q, d: 0.5), self.make_constant_task(word)))
+            for word in ("a", "z")
         )
         assert (round(low["ndcg_at_10"], 2), high["ndcg_at_10"]) == (0.36, 1.0)
         for scores in (low, high):
@@ -251,81 +252,81 @@ class TestKeys:
             assert scores["ndcg_at_10_tie_std"] > 0.1
         assert low["ndcg_at_10_bias"] < 0 < high["ndcg_at_10_bias"]
 
-    def test_every_value_of_mteb_has_its_views_and_its_bias(self, data):
-        scores = only(run(Scorer(lambda q, d: len(d) % 3), make_task(data)))
+    def test_every_score_of_mteb_has_views_and_bias(self, data):
+        scores = only_scores(run_task(Scorer(lambda q, d: len(d) % 3), make_task(data)))
         names = [*measure_names(CUTOFFS), "accuracy"]
         assert {key for key in scores if key.endswith("_expected")} == {
             f"{n}_expected" for n in names
         }
         for name in names:
             views = {view: scores[f"{name}_{view}"] for view in VIEW_SUFFIXES}
-            mtebs = views["expected"] + views["bias"]
-            assert mtebs == pytest.approx(scores[name], abs=6e-6)  # MTEB rounds to five digits
+            mteb_value = views["expected"] + views["bias"]
+            assert mteb_value == pytest.approx(scores[name], abs=6e-6)  # MTEB rounds to five digits
             assert views["worst"] <= views["expected"] + 1e-12
             assert views["expected"] <= views["best"] + 1e-12
             assert views["range"] == views["best"] - views["worst"]
 
-    def test_without_ties_they_are_mtebs_own_values(self, data):
+    def test_expected_values_match_mteb_without_ties(self, data):
         ranks = {text: i for i, text in enumerate(sorted(set(TEXTS)))}
-        scores = only(run(Scorer(lambda q, d: ranks[d] + 0.25), make_task(data)))
+        scores = only_scores(run_task(Scorer(lambda q, d: ranks[d] + 0.25), make_task(data)))
         for name in [*measure_names(CUTOFFS), "accuracy"]:
             assert scores[f"{name}_expected"] == pytest.approx(scores[name], abs=6e-6)
             assert scores[f"{name}_bias"] == pytest.approx(0, abs=1e-12)
 
-    def test_queries_that_only_have_judgements_of_0_count_as_mteb_counts_them(self, data):
+    def test_queries_with_only_grade_0_count_as_in_mteb(self, data):
         qrels = dict(data["relevant_docs"])
         qrels["q0"] = dict.fromkeys(qrels["q0"], 0)
         data["relevant_docs"] = qrels
-        scores = only(run(Scorer(lambda q, d: len(d) % 3), make_task(data)))
+        scores = only_scores(run_task(Scorer(lambda q, d: len(d) % 3), make_task(data)))
         for name in ("ndcg_at_10", "mrr_at_10", "recall_at_5"):
-            mtebs = scores[f"{name}_expected"] + scores[f"{name}_bias"]
-            assert mtebs == pytest.approx(scores[name], abs=6e-6)
+            mteb_value = scores[f"{name}_expected"] + scores[f"{name}_bias"]
+            assert mteb_value == pytest.approx(scores[name], abs=6e-6)
 
     @pytest.mark.parametrize("option", ["ignore_identical_ids", "skip_first_result"])
-    def test_documents_that_mteb_leaves_out_are_left_out(self, data, option):
+    def test_documents_excluded_by_mteb_are_excluded(self, data, option):
         corpus = {**dict(zip(data["corpus"]["id"], data["corpus"]["text"], strict=True))}
         corpus |= dict.fromkeys(data["top_ranked"], "the query itself")
         top = {q: [*docs[:20], q] for q, docs in data["top_ranked"].items()}
         queries = dict(zip(data["queries"]["id"], data["queries"]["text"], strict=True))
-        changed = split(queries, corpus, data["relevant_docs"], top)
+        changed = make_split(queries, corpus, data["relevant_docs"], top)
         task = make_task(changed, **{option: True})
-        scores = only(run(Scorer(lambda q, d: len(d) % 3), task))
+        scores = only_scores(run_task(Scorer(lambda q, d: len(d) % 3), task))
         for name in ("ndcg_at_10", "mrr_at_10", "recall_at_5"):
-            mtebs = scores[f"{name}_expected"] + scores[f"{name}_bias"]
-            assert mtebs == pytest.approx(scores[name], abs=6e-6)
+            mteb_value = scores[f"{name}_expected"] + scores[f"{name}_bias"]
+            assert mteb_value == pytest.approx(scores[name], abs=6e-6)
 
-    def test_the_json_file_has_them(self, data, cache):
-        run(Scorer(lambda q, d: 0.5), make_task(data), cache=cache)
+    def test_json_file_has_views(self, data, cache):
+        run_task(Scorer(lambda q, d: 0.5), make_task(data), cache=cache)
         (path,) = cache.cache_path.glob("**/DeadheatTask.json")
         (scores,) = json.loads(path.read_text())["scores"]["test"]
         assert 0 < scores["ndcg_at_10_expected"] < scores["ndcg_at_10_best"]
 
-    def test_every_subset_has_them(self, data):
-        other = reranking(np.random.default_rng(2), TEXTS, queries=3)
+    def test_every_subset_has_views(self, data):
+        other = make_reranking_split(np.random.default_rng(2), TEXTS, queries=3)
         task = make_task(subsets={"en": data, "de": other})
-        result = run(Scorer(lambda q, d: 0.5), task)
+        result = run_task(Scorer(lambda q, d: 0.5), task)
         per_subset = result.task_results[0].scores["test"]
         assert len(per_subset) == 2
         assert len({scores["ndcg_at_10_expected"] for scores in per_subset}) == 2
 
-    def test_a_task_with_scores_of_its_own_has_both(self):
+    def test_task_specific_scores_are_kept(self):
         nevir = mteb.get_task("NevIR")
         ids = ["a_doc1", "a_doc2"]
         qrels = {"a_q1": {"a_doc1": 1}, "a_q2": {"a_doc2": 1}}
         top = dict.fromkeys(qrels, ids)
         texts = dict.fromkeys(ids, "same")
-        data = split({"a_q1": "one", "a_q2": "two"}, texts, qrels, top)
+        data = make_split({"a_q1": "one", "a_q2": "two"}, texts, qrels, top)
         nevir.dataset = {"default": {"test": data}}
         nevir.data_loaded = True
-        scores = only(run(Scorer(lambda q, d: 0.5), nevir))
+        scores = only_scores(run_task(Scorer(lambda q, d: 0.5), nevir))
         assert scores["paired_accuracy"] == 0
         assert scores["ndcg_at_10_range"] > 0
 
-    def test_all_tasks_that_override_the_hook_are_asked_first(self):
+    def test_overridden_score_hooks_of_tasks_are_called(self):
         base = mteb.abstasks.AbsTaskRetrieval
         overriding = [
             cls
-            for cls in every_subclass(base)
+            for cls in all_subclasses(base)
             if cls.task_specific_scores is not base.task_specific_scores
             and cls.__module__.startswith("mteb.tasks")
         ]
@@ -340,12 +341,12 @@ class TestKeys:
             assert scores["own"] == 1
             assert scores["mrr_at_10_expected"] == 0.75
 
-    def test_twice_tie_aware_is_once(self, data):
+    def test_tie_aware_is_idempotent(self, data):
         task = make_task(data)
         hook = tie_aware(task).task_specific_scores
         assert tie_aware([task])[0].task_specific_scores is hook
 
-    def test_other_tasks_stay_as_they_are(self):
+    def test_other_tasks_are_unchanged(self):
         task = mteb.get_task("STS12")
         before = dict(vars(task))
         assert tie_aware([task]) == [task]
@@ -353,7 +354,7 @@ class TestKeys:
         with pytest.raises(InputError, match="not a task of MTEB"):
             tie_aware("NFCorpus")
 
-    def test_the_rules_are_those_that_mteb_has(self):
+    def test_tie_rules_match_mteb(self):
         rules = {
             name: tie_rule(dh.measures.parse_measures([name])[0]) for name in measure_names([10])
         }
@@ -364,68 +365,68 @@ class TestKeys:
 class TestCache:
     model = Scorer(lambda q, d: 0.5)
 
-    def test_a_result_without_the_keys_is_run_again_and_said(self, data, cache):
-        run(self.model, make_task(data), mteb.evaluate, cache=cache)
+    def test_stored_result_without_views_is_rerun_with_a_warning(self, data, cache):
+        run_task(self.model, make_task(data), mteb.evaluate, cache=cache)
         with pytest.warns(DeadheatWarning, match="DeadheatTask have no views"):
-            scores = only(run(self.model, make_task(data), cache=cache))
+            scores = only_scores(run_task(self.model, make_task(data), cache=cache))
         assert scores["ndcg_at_10_range"] > 0
         (path,) = cache.cache_path.glob("**/DeadheatTask.json")
         assert "ndcg_at_10_range" in path.read_text()
-        asked = []
-        counting = Scorer(lambda q, d: asked.append(d) or 0.5)
-        assert only(run(counting, make_task(data), cache=cache))["ndcg_at_10_range"] > 0
-        assert not asked  # now the cache has what is wanted
+        scored = []
+        counting = Scorer(lambda q, d: scored.append(d) or 0.5)
+        assert only_scores(run_task(counting, make_task(data), cache=cache))["ndcg_at_10_range"] > 0
+        assert not scored  # the cache now has the views
 
-    def test_where_nothing_may_be_run_again_it_is_an_error(self, data, cache):
-        run(self.model, make_task(data), mteb.evaluate, cache=cache)
+    def test_stored_result_without_views_is_an_error_if_reruns_are_off(self, data, cache):
+        run_task(self.model, make_task(data), mteb.evaluate, cache=cache)
         with pytest.raises(InputError, match="overwrite_strategy"):
-            run(self.model, make_task(data), cache=cache, overwrite_strategy="only-cache")
+            run_task(self.model, make_task(data), cache=cache, overwrite_strategy="only-cache")
 
-    def test_mtebs_own_evaluate_notices_it_with_our_cache(self, data, cache):
-        run(self.model, make_task(data), mteb.evaluate, cache=cache)
-        assert "ndcg_at_10_range" not in only(
-            run(self.model, tie_aware(make_task(data)), mteb.evaluate, cache=cache)
-        )  # the reason for our cache: MTEB's own says nothing
-        ours = tie_aware_cache(tie_aware_cache(cache))  # twice is once
+    def test_tie_aware_cache_makes_mteb_rerun_results_without_views(self, data, cache):
+        run_task(self.model, make_task(data), mteb.evaluate, cache=cache)
+        assert "ndcg_at_10_range" not in only_scores(
+            run_task(self.model, tie_aware(make_task(data)), mteb.evaluate, cache=cache)
+        )  # the reason for the cache: MTEB's own returns such results without a warning
+        ours = tie_aware_cache(tie_aware_cache(cache))  # idempotent
         with pytest.warns(DeadheatWarning, match="DeadheatTask have no views"):
-            run(self.model, tie_aware(make_task(data)), mteb.evaluate, cache=ours)
-        asked = []
-        counting = Scorer(lambda q, d: asked.append(d) or 0.5)
-        result = run(counting, tie_aware(make_task(data)), mteb.evaluate, cache=ours)
-        assert only(result)["ndcg_at_10_range"] > 0
-        assert not asked
-        (path,) = cache.cache_path.glob("**/DeadheatTask.json")  # where the other cache looks
+            run_task(self.model, tie_aware(make_task(data)), mteb.evaluate, cache=ours)
+        scored = []
+        counting = Scorer(lambda q, d: scored.append(d) or 0.5)
+        result = run_task(counting, tie_aware(make_task(data)), mteb.evaluate, cache=ours)
+        assert only_scores(result)["ndcg_at_10_range"] > 0
+        assert not scored
+        (path,) = cache.cache_path.glob("**/DeadheatTask.json")  # the path of MTEB's own cache
         assert "ndcg_at_10_range" in path.read_text()
 
-    def test_under_never_a_stored_result_is_neither_reused_nor_overwritten(self, data, cache):
-        run(self.model, make_task(data), mteb.evaluate, cache=cache)
+    def test_never_strategy_does_not_overwrite_a_result_without_views(self, data, cache):
+        run_task(self.model, make_task(data), mteb.evaluate, cache=cache)
         (path,) = cache.cache_path.glob("**/DeadheatTask.json")
         before = path.read_bytes()
         with pytest.raises(InputError, match="overwrite_strategy"):
-            run(self.model, make_task(data), cache=cache, overwrite_strategy="never")
+            run_task(self.model, make_task(data), cache=cache, overwrite_strategy="never")
         assert path.read_bytes() == before
 
-    def test_our_cache_is_made_of_mtebs(self, tmp_path, monkeypatch):
+    def test_tie_aware_cache_has_the_path_of_mtebs_cache(self, tmp_path, monkeypatch):
         monkeypatch.setenv("MTEB_CACHE", str(tmp_path))
         assert tie_aware_cache().cache_path == mteb.ResultCache().cache_path
         with pytest.raises(InputError, match="not a cache of MTEB"):
             tie_aware_cache(str(tmp_path))
 
-    def test_the_parts_of_an_aggregate_are_looked_at_too(self, data, cache):
+    def test_parts_of_an_aggregate_without_views_are_rerun(self, data, cache):
         part = make_task(data, name="Part")
-        run(self.model, make_task(data, name="Part"), mteb.evaluate, cache=cache)
+        run_task(self.model, make_task(data, name="Part"), mteb.evaluate, cache=cache)
         with pytest.warns(DeadheatWarning, match="Part have no views"):
-            result = run(self.model, aggregate(part), cache=cache)
+            result = run_task(self.model, make_aggregate(part), cache=cache)
         assert [stored.task_name for stored in result.task_results] == ["Whole"]
         (path,) = cache.cache_path.glob("**/Part.json")
         assert "ndcg_at_10_range" in path.read_text()
 
 
-def aggregate(*parts):
+def make_aggregate(*parts):
     from mteb.abstasks.aggregate_task_metadata import AggregateTaskMetadata
     from mteb.abstasks.aggregated_task import AbsTaskAggregate
 
-    described = AggregateTaskMetadata(
+    task_metadata = AggregateTaskMetadata(
         name="Whole",
         description="Made by a test.",
         reference=None,
@@ -435,17 +436,17 @@ def aggregate(*parts):
         eval_splits=["test"],
         bibtex_citation="",
     )
-    return type("Whole", (AbsTaskAggregate,), {"metadata": described})()
+    return type("Whole", (AbsTaskAggregate,), {"metadata": task_metadata})()
 
 
-def every_subclass(cls):
+def all_subclasses(cls):
     for child in cls.__subclasses__():
         yield child
-        yield from every_subclass(child)
+        yield from all_subclasses(child)
 
 
 class TestWholeCorpus:
-    """Binary codes: a list cut at 20 of 3,000 documents goes through a large group of ties."""
+    """Binary codes: a list cut at 20 of 3,000 documents ends inside a large tie group."""
 
     @pytest.fixture
     def codes(self):
@@ -464,16 +465,16 @@ class TestWholeCorpus:
             q: dict(zip(corpus, row.tolist(), strict=True))
             for q, row in zip(texts, scores, strict=True)
         }
-        return split(texts, corpus, qrels), lists
+        return make_split(texts, corpus, qrels), lists
 
     @pytest.mark.parametrize("chunk", [3000, 700])
-    def test_the_views_are_those_of_the_whole_lists(self, codes, chunk, monkeypatch):
+    def test_views_match_complete_lists(self, codes, chunk, monkeypatch):
         monkeypatch.setattr(
             mteb.models.SearchEncoderWrapper.__init__, "__defaults__", (chunk, None)
         )
         data, lists = codes
         task = make_task(data, k_values=(1, 3, 5, 10, 20))
-        scores = only(run(Encoder(), task))
+        scores = only_scores(run_task(Encoder(), task))
         assert scores["ties_counted_in"] == "corpus"
         names = measure_names((1, 5, 20))
         whole = quiet(dh.evaluate)(data["relevant_docs"], lists, names, queries="all")
@@ -482,28 +483,30 @@ class TestWholeCorpus:
                 if key != "bias":
                     truth = getattr(whole[name], view)
                     assert scores[f"{name}_{key}"] == pytest.approx(truth, abs=1e-12), (name, key)
-            mtebs = scores[f"{name}_expected"] + scores[f"{name}_bias"]
-            assert mtebs == pytest.approx(scores[name], abs=6e-6)
+            mteb_value = scores[f"{name}_expected"] + scores[f"{name}_bias"]
+            assert mteb_value == pytest.approx(scores[name], abs=6e-6)
         assert scores["ndcg_at_20_range"] > 0.05
 
-    def test_the_lists_alone_would_understate_it(self, codes, tmp_path):
+    def test_cut_lists_understate_the_range(self, codes, tmp_path):
         data, _ = codes
         task = make_task(data, k_values=(1, 3, 5, 10, 20))
-        scores = only(run(Encoder(), task, prediction_folder=tmp_path))
-        cut = quiet(dh.evaluate)(data["relevant_docs"], predictions(tmp_path, task), ["nDCG@20"])
+        scores = only_scores(run_task(Encoder(), task, prediction_folder=tmp_path))
+        cut = quiet(dh.evaluate)(
+            data["relevant_docs"], read_predictions(tmp_path, task), ["nDCG@20"]
+        )
         assert cut["nDCG@20"].range < scores["ndcg_at_20_range"] * 0.9
 
-    def test_documents_named_as_their_query_are_left_out(self, codes):
+    def test_documents_with_the_id_of_their_query_are_excluded(self, codes):
         data, lists = codes
         queries = dict(zip(data["queries"]["id"], data["queries"]["text"], strict=True))
         corpus = dict(zip(data["corpus"]["id"], data["corpus"]["text"], strict=True))
         qrels = {q: {**grades, q: 2} for q, grades in data["relevant_docs"].items()}
         task = make_task(
-            split(queries, {**queries, **corpus}, qrels),
+            make_split(queries, {**queries, **corpus}, qrels),
             k_values=(1, 3, 5, 10, 20),
             ignore_identical_ids=True,
         )
-        scores = only(run(Encoder(), task))
+        scores = only_scores(run_task(Encoder(), task))
         others = {q: np.array([*map(float, text.split())]) for q, text in queries.items()}
         lists = {
             q: {p: float(v @ others[q]) for p, v in others.items() if p != q} | listed
@@ -513,11 +516,11 @@ class TestWholeCorpus:
         assert scores["ndcg_at_10_expected"] == pytest.approx(whole["nDCG@10"].expected)
         assert scores["recall_at_20_range"] == pytest.approx(whole["Recall@20"].range)
 
-    def test_a_bi_encoder_in_its_regime(self, bi_encoder, data):
+    def test_finer_regime_of_a_bi_encoder_has_a_smaller_range(self, bi_encoder, data):
         ranges = {}
         for regime in ("native", "hps"):
             task = make_task({**data, "top_ranked": None})
-            scores = only(run(wrap(bi_encoder, regime), task))
+            scores = only_scores(run_task(wrap(bi_encoder, regime), task))
             assert scores["ties_counted_in"] == "corpus"
             ranges[regime] = scores["ndcg_at_10_range"]
         assert ranges["native"] > ranges["hps"]

@@ -17,7 +17,7 @@ from pylate import models, scores  # noqa: E402
 import deadheat as dh  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
 
-# What the library warns about is its own.
+# Warnings of the library are not under test.
 pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.filterwarnings("error::deadheat.errors.DeadheatWarning"),
@@ -34,13 +34,13 @@ def model(tmp_path_factory):
 
 
 def score(model, function):
-    """Score one query with every text; each text alone, since they differ in length."""
+    """Score one query with every text, one text at a time because their lengths differ."""
     query = model.encode(TEXTS[:1], is_query=True, convert_to_tensor=True)
     documents = model.encode(TEXTS, is_query=False, convert_to_tensor=True)
     return torch.stack([function(query[0][None], document[None])[0, 0] for document in documents])
 
 
-def test_both_ways_to_score_are_in_fp32(model):
+def test_high_precision_scores_are_fp32(model):
     low = score(model, scores.colbert_scores)
     assert low.dtype == torch.bfloat16
     view = dh.high_precision(model)
@@ -50,7 +50,7 @@ def test_both_ways_to_score_are_in_fp32(model):
         assert len(low.unique()) < len(TEXTS) / 2 < 0.95 * len(TEXTS) < len(high.unique())
 
 
-def test_embeddings_of_the_model_itself_are_cast_by_the_views_similarity(model):
+def test_similarity_of_the_view_casts_bf16_embeddings_to_fp32(model):
     def similarity(query, document):
         return dh.high_precision(model).similarity(query, document)
 
@@ -60,32 +60,32 @@ def test_embeddings_of_the_model_itself_are_cast_by_the_views_similarity(model):
     assert torch.equal(score(model, similarity), score(model, in_fp32))
 
 
-def test_a_block_holds_for_the_model_itself(model):
+def test_context_manager_applies_to_the_original_model(model):
     with dh.high_precision(model):
         assert score(model, scores.colbert_scores).dtype == torch.float32
     assert score(model, scores.colbert_scores).dtype == torch.bfloat16
 
 
-def test_a_model_in_fp32_has_nothing_to_gain(model):
-    with pytest.warns(dh.DeadheatWarning, match="all weights of this ColBERT are FP32"):
+def test_fp32_model_warns(model):
+    with pytest.warns(dh.DeadheatWarning, match="ColBERT are FP32"):
         dh.high_precision(copy.deepcopy(model).float())
 
 
-def test_maxsim_is_not_scored_in_low_precision(model):
-    with pytest.raises(InputError, match="cannot score a ColBERT in low precision"):
+def test_low_precision_is_refused(model):
+    with pytest.raises(InputError, match="ColBERT in low precision"):
         dh.low_precision(model)
 
 
-def test_check_measures_what_high_precision_leaves(model):
+def test_check_matches_direct_scoring_in_each_regime(model):
     from deadheat.lab.datasets import RetrievalDataset
 
     corpus = {f"d{i}": text for i, text in enumerate(TEXTS)}
     judged, lists = {"q": {"d0": 1, "d7": 1}}, {"q": list(corpus)}
     data = RetrievalDataset("tiny", {"q": TEXTS[0]}, corpus, judged, lists)
-    found = dh.check(model, data, "MAP", batch_size=32)  # that of encode
-    for regime, own in {found.now: model, "hps": dh.high_precision(model)}.items():
-        values = score(own, own.similarity).tolist()
+    report = dh.check(model, data, "MAP", batch_size=32)  # the default of encode
+    for regime, scorer in {report.now: model, "hps": dh.high_precision(model)}.items():
+        values = score(scorer, scorer.similarity).tolist()
         run = {"q": dict(zip(corpus, values, strict=True))}
-        assert found.regimes[regime].result["MAP"] == dh.evaluate(judged, run, ["MAP"])["MAP"]
-    assert found.regimes["hps"].tied < found.regimes[found.now].tied
-    assert "as pylate" in found.effect
+        assert report.regimes[regime].result["MAP"] == dh.evaluate(judged, run, ["MAP"])["MAP"]
+    assert report.regimes["hps"].tied < report.regimes[report.now].tied
+    assert "as pylate" in report.effect

@@ -1,18 +1,18 @@
-"""PyTerrier: experiments with measures that know of ties, offline and without Java."""
+"""PyTerrier: experiments with tie-aware measures, offline and without Java."""
 
 from __future__ import annotations
 
 import pytest
-from needed import needs
+from needed import import_host
 from quiet import quiet
 
 import deadheat as dh
 
-pt = needs("pyterrier")
+pt = import_host("pyterrier")
 
 import pandas as pd  # noqa: E402
 
-# What the hosts warn about is theirs.
+# Warnings of the host libraries are not under test.
 pytestmark = pytest.mark.filterwarnings("default")
 
 from deadheat.integrations import ir_measures as ours  # noqa: E402
@@ -26,30 +26,30 @@ LABELS = pd.DataFrame(
 )
 
 
-def system():
+def make_system():
     rows = [(q, d, s, 0) for q, docs in RUN.items() for d, s in docs.items()]
     frame = pd.DataFrame(rows, columns=["qid", "docno", "score", "rank"])
     return pt.Transformer.from_df(frame)
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_an_experiment_reports_every_view(batch_size):
+def test_experiment_reports_every_view(batch_size):
     names = {prefix: getattr(ours, f"{prefix}_nDCG") @ 2 for prefix in ours.VIEW_PREFIXES}
     [row] = pt.Experiment(
-        [system()], TOPICS, LABELS, [*names.values()], names=["x"], batch_size=batch_size
+        [make_system()], TOPICS, LABELS, [*names.values()], names=["x"], batch_size=batch_size
     ).to_dict("records")
     result = quiet(dh.evaluate)(QRELS, RUN, "nDCG@2", tie_break="pytrec_eval")
     assert result["nDCG@2"].queries == 3
-    # PyTerrier takes the mean over queries of whatever a measure gives, of tie stds too.
+    # PyTerrier averages the values of every measure over queries, tie stds too.
     for prefix, view in ours.VIEW_PREFIXES.items():
         mean = result.per_query[view].mean()
         assert row[f"{prefix}_nDCG@2"] == pytest.approx(mean), view
     assert row["Std_nDCG@2"] > result["nDCG@2"].std > 0
 
 
-def test_names_parse_and_queries_can_be_had_one_by_one():
+def test_per_query_values_of_named_measures():
     table = pt.Experiment(
-        [system()], TOPICS, LABELS, ["recip_rank", ours.E_RR @ 10], names=["x"], perquery=True
+        [make_system()], TOPICS, LABELS, ["recip_rank", ours.E_RR @ 10], names=["x"], perquery=True
     )
     values = table[table["measure"] == "E_RR@10"].set_index("qid")["value"]
     assert values.to_dict() == pytest.approx(

@@ -1,4 +1,4 @@
-"""Run files and folders on a real Ray cluster of two nodes on this machine."""
+"""Evaluate run files and folders on a real Ray cluster of two nodes on this machine."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from deadheat.evaluation import evaluate_runs, folders  # noqa: E402
 from deadheat.formats.folders import run_folder  # noqa: E402
 from deadheat.settings import EvalSettings  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # Ray warns of what it will change
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray warns about future changes
 
 
 @pytest.fixture(scope="module")
 def two_nodes():
-    """A cluster whose nodes have a processor each."""
+    """A cluster of two nodes with one CPU each."""
     from ray.cluster_utils import Cluster
 
     os.environ["POLARS_MAX_THREADS"] = "1"
@@ -45,11 +45,11 @@ def engine(two_nodes):
     return RayCluster(two_nodes.address, workers=2)
 
 
-def test_a_folder_is_shared_by_all_workers(engine, tmp_path, monkeypatch):
+def test_folder_is_evaluated_by_all_workers(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "PART_ROWS", 60)
     folder = write(tmp_path / "run", rows(1), 4)
     for rule in ("input", "id_desc", "rank"):
-        parted = folders.evaluate_folder(
+        on_cluster = folders.evaluate_folder(
             dh.read_qrels(judgements(1)),
             run_folder(folder),
             MEASURES,
@@ -57,12 +57,12 @@ def test_a_folder_is_shared_by_all_workers(engine, tmp_path, monkeypatch):
             engine=engine,
         )
         whole = quiet(dh.evaluate)(judgements(1), rows(1), MEASURES, tie_break=rule)
-        assert parted.views == whole.views
-        assert parted.query_ids == whole.query_ids
-        assert parted.remarks == whole.remarks
+        assert on_cluster.views == whole.views
+        assert on_cluster.query_ids == whole.query_ids
+        assert on_cluster.remarks == whole.remarks
 
 
-def test_a_document_in_two_files_is_refused_with_both(engine, tmp_path, monkeypatch):
+def test_document_in_two_files_is_refused_with_both_names(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "PART_ROWS", 60)
     folder = write(tmp_path / "run", rows(1), 4)
     pl.read_parquet(folder / "part-00002.parquet")[:1].write_parquet(folder / "z.parquet")
@@ -83,11 +83,11 @@ def test_many_runs_are_evaluated_by_all_workers(engine, tmp_path):
         rows(i).write_parquet(path)
     runs = [*paths[:2], write(tmp_path / "folder", rows(7), 3), *paths[2:]]
     results = evaluate_runs(qrels, runs, MEASURES, EvalSettings(), engine=engine)
-    for result, there in zip(
+    for result, local_result in zip(
         results, evaluate_runs(qrels, runs, MEASURES, EvalSettings()), strict=True
     ):
-        assert result == there
-    with pytest.raises(dh.InputError, match=r"nowhere\.run: there is no such file"):
+        assert result == local_result
+    with pytest.raises(dh.InputError, match=r"nowhere\.run: .*no such file"):
         evaluate_runs(
             qrels, [paths[0], tmp_path / "nowhere.run"], MEASURES, EvalSettings(), engine=engine
         )
@@ -95,7 +95,7 @@ def test_many_runs_are_evaluated_by_all_workers(engine, tmp_path):
         evaluate_runs(qrels, ["-"], MEASURES, EvalSettings(), engine=engine)
 
 
-def test_a_leaderboard_is_the_same(engine, tmp_path):
+def test_leaderboard_matches_one_machine(engine, tmp_path):
     runs = tmp_path / "runs"
     runs.mkdir()
     for i in range(4):
@@ -107,37 +107,37 @@ def test_a_leaderboard_is_the_same(engine, tmp_path):
         }
         for i in range(4)
     }
-    seen = []
+    steps = []
     for options in ({}, {"published": published}):
         board = quiet(dh.leaderboard)(
             judgements(3),
             runs,
             "nDCG@5",
             engine=engine,
-            progress=lambda *step: seen.append(step),
+            progress=lambda *step: steps.append(step),
             **options,
         )
-        here = quiet(dh.leaderboard)(judgements(3), runs, "nDCG@5", **options)
-        assert board.rows.equals(here.rows)
-        assert board.failures == here.failures
+        local_board = quiet(dh.leaderboard)(judgements(3), runs, "nDCG@5", **options)
+        assert board.rows.equals(local_board.rows)
+        assert board.failures == local_board.failures
         assert list(board.failures) == ["broken"]
-    assert seen[-1][1] == seen[-1][2]
+    assert steps[-1][1] == steps[-1][2]
 
 
-def test_the_command_line_takes_the_address(two_nodes, engine, tmp_path, monkeypatch):
-    """Paths are those of the folder that the command is given in."""
+def test_command_line_accepts_ray_address(two_nodes, engine, tmp_path, monkeypatch):
+    """Workers resolve paths relative to the working directory of the command."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "folder", rows(6), 3)
     rows(7).write_parquet(tmp_path / "whole.parquet")
     (tmp_path / "qrels.txt").write_text(
         "".join(f"{q} 0 {d} {g}\n" for q, own in judgements(6).items() for d, g in own.items())
     )
-    ray_words = ["--engine", "ray", "--ray-address", two_nodes.address, "--workers", "2"]
-    for words in (
+    ray_args = ["--engine", "ray", "--ray-address", two_nodes.address, "--workers", "2"]
+    for args in (
         ["eval", "qrels.txt", "folder", "whole.parquet", "-m", "nDCG@5"],
         ["leaderboard", "qrels.txt", "a=folder", "whole.parquet", "-m", "MRR"],
     ):
-        there = CliRunner().invoke(main, [*words, "--format", "csv", *ray_words])
-        here = CliRunner().invoke(main, [*words, "--format", "csv"])
-        assert there.exit_code == 0, there.output
-        assert there.output == here.output
+        on_cluster = CliRunner().invoke(main, [*args, "--format", "csv", *ray_args])
+        on_one_machine = CliRunner().invoke(main, [*args, "--format", "csv"])
+        assert on_cluster.exit_code == 0, on_cluster.output
+        assert on_cluster.output == on_one_machine.output

@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
-from needed import needs
+from needed import import_host
 
-needs("rerankers")
+import_host("rerankers")
 
 import tiny_models  # noqa: E402
 import torch  # noqa: E402
@@ -16,7 +16,7 @@ import torch  # noqa: E402
 import deadheat as dh  # noqa: E402
 from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
 
-# What the libraries warn about is theirs.
+# Warnings of the libraries are not under test.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 WORDS = ("heat", "race", "line", "horse", "mile", "nose", "stand", "dead", "won", "instant")
@@ -37,9 +37,9 @@ def reranker(request, tmp_path_factory):
     from FlagEmbedding import FlagLLMReranker, FlagReranker
 
     if request.param == "flag":
-        made = FlagReranker(str(tiny_models.xlm_roberta(folder)), use_fp16=True, devices="cpu")
-        made.model.bfloat16()  # on a CPU the library ignores use_fp16
-        return made, compute_score
+        model = FlagReranker(str(tiny_models.xlm_roberta(folder)), use_fp16=True, devices="cpu")
+        model.model.bfloat16()  # on a CPU the library ignores use_fp16
+        return model, compute_score
     tokenizer = tiny_models.qwen_tokenizer(words=("Yes", "No"))
     path = str(tiny_models.qwen(folder, tokenizer))
     return FlagLLMReranker(path, use_bf16=True, devices="cpu"), compute_score
@@ -54,48 +54,48 @@ def rank(reranker):
     return [result.score for result in sorted(results, key=lambda result: result.doc_id)]
 
 
-def warnings_of(function):
+def collect_warnings(function):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function()
     return [str(w.message) for w in caught if issubclass(w.category, DeadheatWarning)]
 
 
-def test_a_view_tells_more_texts_apart(reranker):
+def test_view_has_more_distinct_scores(reranker):
     model, score = reranker
-    own = score(model)
+    original = score(model)
     view = dh.high_precision(model)
     scores = score(view)
     assert isinstance(view, type(model)) and ", head:" in repr(view)
-    assert len(set(own)) < len(set(scores))
-    np.testing.assert_allclose(scores, own, rtol=0.02, atol=0.02)
-    assert score(model) == own
+    assert len(set(original)) < len(set(scores))
+    np.testing.assert_allclose(scores, original, rtol=0.02, atol=0.02)
+    assert score(model) == original
 
 
-def test_a_block_holds_for_the_reranker_itself(reranker):
+def test_context_manager_applies_to_the_original_reranker(reranker):
     model, score = reranker
-    own, network = score(model), model.model
+    original, network = score(model), model.model
     view = dh.high_precision(model)
     with view:
-        assert score(model) == score(view) != own
+        assert score(model) == score(view) != original
         with pytest.raises(InputError, match="inside a precision block"):
             dh.high_precision(model)
-    assert score(model) == own and model.model is network
+    assert score(model) == original and model.model is network
 
 
 def test_a_view_that_changes_nothing_warns(reranker):
     model, score = reranker
-    (text,) = warnings_of(lambda: dh.high_precision(model, "hps"))
+    (text,) = collect_warnings(lambda: dh.high_precision(model, "hps"))
     assert "already scores in FP32" in text and "regime='head'" in text
     assert score(dh.high_precision(model, "hps")) == score(model)
-    assert warnings_of(lambda: dh.high_precision(model)) == []
+    assert collect_warnings(lambda: dh.high_precision(model)) == []
 
 
-def test_a_model_in_fp32_has_nothing_to_gain(tmp_path):
+def test_fp32_model_warns(tmp_path):
     from FlagEmbedding import FlagReranker
 
     model = FlagReranker(str(tiny_models.xlm_roberta(tmp_path / "model")), devices="cpu")
-    (text,) = warnings_of(lambda: dh.high_precision(model))
+    (text,) = collect_warnings(lambda: dh.high_precision(model))
     assert "FP32" in text and "use the model as it is" in text
 
 

@@ -1,4 +1,4 @@
-"""Evaluators in the place of those of sentence-transformers: alone, in files, in training."""
+"""Drop-in evaluators for sentence-transformers: direct calls, output files, training."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 
 import numpy as np
 import pytest
-from needed import needs
+from needed import import_host
 from quiet import quiet
 
-st = needs("sentence-transformers")
+st = import_host("sentence-transformers")
 
 import tiny_models  # noqa: E402
 import torch  # noqa: E402
@@ -26,7 +26,7 @@ from deadheat.errors import InputError  # noqa: E402
 from deadheat.integrations import sentence_transformers as ours  # noqa: E402
 from deadheat.integrations.precision import regime_view  # noqa: E402
 
-# What the library warns about is its own.
+# Warnings of the library are not under test.
 pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.filterwarnings("error::deadheat.errors.DeadheatWarning"),
@@ -66,47 +66,47 @@ def encoder(checkpoints):
 
 
 @pytest.fixture(scope="module")
-def fine_encoder(checkpoints):
-    """In FP32: its scores of different texts do not tie."""
+def fp32_encoder(checkpoints):
+    """An encoder in FP32; its scores of different texts do not tie."""
     return st.SentenceTransformer(checkpoints["encoder"], device="cpu").eval()
 
 
-def samples(n=8, each=20, positives=3):
+def make_samples(n=8, n_documents=20, positives=3):
     rng = np.random.default_rng(1)
-    made = []
+    samples = []
     for i in range(n):
-        texts = [str(text) for text in rng.choice(sorted(set(TEXTS)), each, replace=False)]
-        made.append(
+        texts = [str(text) for text in rng.choice(sorted(set(TEXTS)), n_documents, replace=False)]
+        samples.append(
             {"query": TEXTS[i], "positive": texts[:positives], "negative": texts[positives:]}
         )
-    return made
+    return samples
 
 
-def collection(unique=True):
+def make_collection(unique=True):
     rng = np.random.default_rng(2)
     texts = sorted(set(TEXTS)) if unique else TEXTS * 3
     corpus = {f"d{i}": text for i, text in enumerate(texts)}
     queries = {f"q{i}": text for i, text in enumerate(TEXTS[:6])}
     relevant = {q: {str(d) for d in rng.choice(list(corpus), 7, False)} for q in queries}
     relevant["q0"].add("nowhere")
-    relevant["q5"] = set()  # does not count
+    relevant["q5"] = set()  # is not evaluated
     return queries, corpus, relevant
 
 
-class Fixed:
-    """Scores or embeddings that a test has chosen, in place of a model."""
+class FixedModel:
+    """A model that returns fixed scores."""
 
     similarity_fn_name = "cosine"
 
     def __init__(self, scores=None, model=None):
         self.scores = scores
-        self.model_card_data = model.model_card_data if model else Card()
+        self.model_card_data = model.model_card_data if model else ModelCard()
 
     def predict(self, pairs, **_):
         return np.asarray(self.scores(pairs))
 
 
-class Card:
+class ModelCard:
     def __init__(self):
         self.stored = {}
 
@@ -114,8 +114,8 @@ class Card:
         self.stored = dict(metrics)
 
 
-def same(ours_, theirs_):
-    """Our values are theirs, and ours come with views."""
+def assert_matches(ours_, theirs_):
+    """Check that our values match theirs, and that ours include views."""
     for name, value in theirs_.items():
         assert ours_[name] == pytest.approx(value, abs=1e-9), name
     added = {name for name in ours_ if name not in theirs_}
@@ -123,14 +123,14 @@ def same(ours_, theirs_):
     assert all(name.endswith(VIEWS) for name in added)
 
 
-def with_bias(ours_, theirs_):
-    """Our values and their biases are what the sibling reports."""
+def assert_bias_matches(ours_, theirs_):
+    """Check that value + bias is the value of the original evaluator."""
     for name, value in theirs_.items():
         assert ours_[name] + ours_[f"{name}_bias"] == pytest.approx(value, abs=1e-9), name
 
 
 def assert_exact(got, name, relevant, run):
-    """Every view of every measure is that of the whole lists, in which ties reach past a cutoff."""
+    """Check every view against complete lists, in which ties reach past a cutoff."""
     pairs = {
         "ndcg@10": "nDCG@10",
         "mrr@10": "MRR@10",
@@ -150,25 +150,25 @@ def assert_exact(got, name, relevant, run):
     assert got[f"{name}_ndcg@10_range"] > 0.02
 
 
-def lines(path):
-    """The rows of a CSV file."""
+def read_csv(path):
+    """Return the rows of a CSV file."""
     return list(csv.reader(path.read_text().splitlines()))
 
 
-def table(rows, *columns):
+def make_dataset(rows, *columns):
     return Dataset.from_dict({name: [row[i] for row in rows] for i, name in enumerate(columns)})
 
 
 class TestCrossEncoderReranking:
-    def fixed(self, distinct):
-        """A model whose scores tie, or not."""
+    def make_model(self, distinct):
+        """Return a model whose scores tie, unless `distinct`."""
         order = {text: i for i, text in enumerate(sorted(set(TEXTS)))}
         scale = 1 if distinct else 12
-        return Fixed(lambda pairs: [float(order[document] // scale) for _, document in pairs])
+        return FixedModel(lambda pairs: [float(order[document] // scale) for _, document in pairs])
 
     @pytest.mark.parametrize("documents", [False, True])
-    def test_without_ties_it_is_its_sibling(self, documents):
-        data = samples()
+    def test_values_match_the_original_without_ties(self, documents):
+        data = make_samples()
         if documents:
             data = [
                 {
@@ -184,16 +184,16 @@ class TestCrossEncoderReranking:
             options["always_rerank_positives"] = False
         mine = ours.CrossEncoderRerankingEvaluator(data, **options)
         other = their_cross_encoder.CrossEncoderRerankingEvaluator(data, **options)
-        got, expected = mine(self.fixed(True)), other(self.fixed(True))
-        same(got, expected)
+        got, expected = mine(self.make_model(True)), other(self.make_model(True))
+        assert_matches(got, expected)
         assert mine.primary_metric == other.primary_metric == "dev_ndcg@5"
         assert got["dev_ndcg@5_range"] == 0
         assert len(mine.results[""].query_ids) == len(data)
 
-    def test_with_ties_it_is_the_mean_over_orders(self):
-        data = samples()
+    def test_values_are_means_over_tie_orders(self):
+        data = make_samples()
         evaluator = ours.CrossEncoderRerankingEvaluator(data)
-        model = self.fixed(False)
+        model = self.make_model(False)
         got = evaluator(model)
         qrels, run = {}, {}
         for i, sample in enumerate(data):
@@ -207,13 +207,13 @@ class TestCrossEncoderReranking:
             assert got[f"{name}_range"] == pytest.approx(truth[measure].range)
             assert got[f"{name}_best"] == pytest.approx(truth[measure].best)
             assert got[f"{name}_tie_std"] == pytest.approx(truth[measure].std)
-        sibling = their_cross_encoder.CrossEncoderRerankingEvaluator(data)(model)
-        assert sibling["mrr@10"] != pytest.approx(got["mrr@10"])
-        with_bias(got, sibling)
-        assert got["ndcg@10_bias"] == pytest.approx(0)  # which scikit-learn averages over orders
+        original = their_cross_encoder.CrossEncoderRerankingEvaluator(data)(model)
+        assert original["mrr@10"] != pytest.approx(got["mrr@10"])
+        assert_bias_matches(got, original)
+        assert got["ndcg@10_bias"] == pytest.approx(0)  # scikit-learn averages nDCG over tie orders
 
     def test_samples_of_one_document_or_without_a_positive(self):
-        model = Fixed(lambda pairs: [0.5] * len(pairs))
+        model = FixedModel(lambda pairs: [0.5] * len(pairs))
         alone = {"query": "q", "positive": ["a"], "negative": []}
         tied = {"query": "q", "positive": ["a"], "negative": ["b", "c"]}
         none = {"query": "q", "positive": [], "negative": ["b", "c"]}
@@ -221,18 +221,18 @@ class TestCrossEncoderReranking:
         assert (got["mrr@10"], got["mrr@10_bias"], got["ndcg@10_bias"]) == (0.5, 0, 0)
         data = [tied, none]
         got = ours.CrossEncoderRerankingEvaluator(data)(model)
-        with_bias(got, their_cross_encoder.CrossEncoderRerankingEvaluator(data)(model))
+        assert_bias_matches(got, their_cross_encoder.CrossEncoderRerankingEvaluator(data)(model))
         got = ours.CrossEncoderRerankingEvaluator([none])(model)
         assert got["mrr@10_bias"] == got["map"] == 0
 
-    def test_files_and_card_are_those_of_the_sibling(self, tmp_path):
+    def test_files_and_card_match_the_original(self, tmp_path):
         for module in (ours, their_cross_encoder):
-            evaluator = module.CrossEncoderRerankingEvaluator(samples(), name="dev")
-            model = self.fixed(True)
+            evaluator = module.CrossEncoderRerankingEvaluator(make_samples(), name="dev")
+            model = self.make_model(True)
             evaluator(model, str(tmp_path / module.__name__), epoch=1, steps=2)
             evaluator.card = model.model_card_data.stored
             (path,) = (tmp_path / module.__name__).iterdir()
-            rows = lines(path)
+            rows = read_csv(path)
             if module is ours:
                 first = path.name, rows[0], rows[1], evaluator.card, evaluator.description
         assert first[:2] == (path.name, rows[0])
@@ -241,38 +241,40 @@ class TestCrossEncoderReranking:
         assert first[4] == evaluator.description
 
     @pytest.mark.parametrize("regime", ["native", "hps", "head"])
-    def test_the_regime_asked_for(self, reranker, regime):
-        data = samples()
+    def test_regime_option(self, reranker, regime):
+        data = make_samples()
         got = ours.CrossEncoderRerankingEvaluator(data, regime=regime)(reranker)
         view = regime_view(reranker, regime)
         assert got == ours.CrossEncoderRerankingEvaluator(data)(view)
         config = ours.CrossEncoderRerankingEvaluator(data, regime=regime).get_config_dict()
         assert config["regime"] == regime
 
-    def test_finer_regimes_leave_less_to_chance(self, reranker):
+    def test_finer_regimes_have_smaller_ranges(self, reranker):
         ranges = [
-            ours.CrossEncoderRerankingEvaluator(samples(), regime=regime)(reranker)["map_range"]
+            ours.CrossEncoderRerankingEvaluator(make_samples(), regime=regime)(reranker)[
+                "map_range"
+            ]
             for regime in ("native", "hps", "head")
         ]
         assert ranges[0] > ranges[1] >= ranges[2]
 
-    def test_another_regime(self):
+    def test_unknown_regime_is_refused(self):
         with pytest.raises(InputError, match="choose native, hps, head"):
-            ours.CrossEncoderRerankingEvaluator(samples(), regime="bf16")
+            ours.CrossEncoderRerankingEvaluator(make_samples(), regime="bf16")
 
 
 class TestReranking:
     @pytest.mark.parametrize("batched", [True, False])
-    def test_without_ties_it_is_its_sibling(self, fine_encoder, batched):
+    def test_values_match_the_original_without_ties(self, fp32_encoder, batched):
         options = {"name": "dev", "use_batched_encoding": batched}
-        mine = ours.RerankingEvaluator(samples(), **options)
-        other = theirs.RerankingEvaluator(samples(), **options)
-        same(mine(fine_encoder), other(fine_encoder))
+        mine = ours.RerankingEvaluator(make_samples(), **options)
+        other = theirs.RerankingEvaluator(make_samples(), **options)
+        assert_matches(mine(fp32_encoder), other(fp32_encoder))
         assert mine.primary_metric == other.primary_metric == "dev_ndcg@10"
         assert mine.csv_file == other.csv_file
 
-    def test_with_ties_it_is_the_mean_over_orders(self, encoder):
-        data = samples()
+    def test_values_are_means_over_tie_orders(self, encoder):
+        data = make_samples()
         evaluator = ours.RerankingEvaluator(data, regime="native")
         got = evaluator(encoder)
         view = dh.low_precision(encoder)
@@ -288,55 +290,59 @@ class TestReranking:
             labels.append([1] * 3 + [0] * 17)
         truth = dh.evaluate_arrays(labels, lists, ["MRR@10"])["MRR@10"]
         assert got["mrr@10_range"] > 0
-        # The library encodes all documents together, which may move a BF16 embedding.
+        # The library encodes all documents in one batch, which may change a BF16 embedding.
         assert got["mrr@10"] == pytest.approx(truth.expected, abs=0.1)
         assert evaluator.similarity_fct is theirs.RerankingEvaluator(data).similarity_fct
 
-    def test_a_similarity_of_ones_own_is_used(self, encoder):
+    def test_custom_similarity_is_used(self, encoder):
         def constant(a, b):
             return torch.zeros(1, len(b))
 
-        got = ours.RerankingEvaluator(samples(), similarity_fct=constant, regime="hps")(encoder)
-        sums = dh.evaluate_arrays([[1] * 3 + [0] * 17], [[0.0] * 20], ["nDCG@10"])["nDCG@10"]
-        assert got["ndcg@10"] == pytest.approx(sums.expected)
-        assert got["ndcg@10_range"] == pytest.approx(sums.range)
-        sibling = theirs.RerankingEvaluator(samples(), similarity_fct=constant)(encoder)
-        with_bias(got, sibling)
+        got = ours.RerankingEvaluator(make_samples(), similarity_fct=constant, regime="hps")(
+            encoder
+        )
+        tied = dh.evaluate_arrays([[1] * 3 + [0] * 17], [[0.0] * 20], ["nDCG@10"])["nDCG@10"]
+        assert got["ndcg@10"] == pytest.approx(tied.expected)
+        assert got["ndcg@10_range"] == pytest.approx(tied.range)
+        original = theirs.RerankingEvaluator(make_samples(), similarity_fct=constant)(encoder)
+        assert_bias_matches(got, original)
         assert abs(got["mrr@10_bias"]) > 0.1
 
 
 class TestInformationRetrieval:
-    def test_without_ties_it_is_its_sibling(self, fine_encoder, tmp_path):
+    def test_values_match_the_original_without_ties(self, fp32_encoder, tmp_path):
         cutoffs = {"map_at_k": [3, 100], "ndcg_at_k": [5, 10], "corpus_chunk_size": 17}
         found = {}
         for module in (ours, theirs):
-            evaluator = module.InformationRetrievalEvaluator(*collection(), name="dev", **cutoffs)
+            evaluator = module.InformationRetrievalEvaluator(
+                *make_collection(), name="dev", **cutoffs
+            )
             path = tmp_path / module.__name__
-            found[module] = evaluator(fine_encoder, str(path), 1, 2), evaluator, path
+            found[module] = evaluator(fp32_encoder, str(path), 1, 2), evaluator, path
         mine, other = found[ours], found[theirs]
-        same(mine[0], other[0])
+        assert_matches(mine[0], other[0])
         assert mine[1].primary_metric == other[1].primary_metric == "dev_cosine_ndcg@10"
         ((a,), (b,)) = (list(each[2].iterdir()) for each in (mine, other))
         assert a.name == b.name
-        (header, row), (their_header, their_row) = map(lines, (a, b))
+        (header, row), (their_header, their_row) = map(read_csv, (a, b))
         assert header == their_header
         assert list(map(float, row)) == pytest.approx(list(map(float, their_row)))
 
-    def test_the_card_is_filled_as_by_the_sibling(self, fine_encoder):
+    def test_model_card_matches_the_original(self, fp32_encoder):
         cards = []
         for module in (ours, theirs):
-            evaluator = module.InformationRetrievalEvaluator(*collection(), name="dev")
-            evaluator(fine_encoder)
-            cards.append(fine_encoder.model_card_data.eval_results_dict.pop(evaluator))
+            evaluator = module.InformationRetrievalEvaluator(*make_collection(), name="dev")
+            evaluator(fp32_encoder)
+            cards.append(fp32_encoder.model_card_data.eval_results_dict.pop(evaluator))
         assert cards[0] == pytest.approx(cards[1])
 
     @pytest.mark.parametrize("chunk", [1000, 50])
-    def test_ties_past_the_last_kept_document_count(self, chunk):
-        """Whole numbers over many documents: each cutoff goes through a large group."""
-        queries, corpus, relevant = collection(unique=False)
+    def test_ties_beyond_the_last_kept_document_count(self, chunk):
+        """Embeddings of small integers: each cutoff is inside a large tie group."""
+        queries, corpus, relevant = make_collection(unique=False)
         rng = np.random.default_rng(5)
-        places = {text: rng.integers(0, 3, 2) for text in [*queries.values(), *corpus.values()]}
-        model = Embeds(places)
+        vectors = {text: rng.integers(0, 3, 2) for text in [*queries.values(), *corpus.values()]}
+        model = FixedEmbeddings(vectors)
         evaluator = ours.InformationRetrievalEvaluator(
             queries,
             corpus,
@@ -347,54 +353,58 @@ class TestInformationRetrieval:
         )
         got = evaluator(model)
         run = {
-            q: {d: float(places[text] @ places[other]) for d, other in corpus.items()}
+            q: {d: float(vectors[text] @ vectors[other]) for d, other in corpus.items()}
             for q, text in queries.items()
             if relevant[q]
         }
         assert_exact(got, "dot", relevant, run)
         assert got["dot_ndcg@10"] == evaluator.results["dot"]["nDCG@10"].expected
-        sibling = theirs.InformationRetrievalEvaluator(
+        original = theirs.InformationRetrievalEvaluator(
             queries, corpus, relevant, map_at_k=[10], score_functions={"dot": dot}
         )(model)
-        assert sibling["dot_ndcg@10"] != pytest.approx(got["dot_ndcg@10"])
+        assert original["dot_ndcg@10"] != pytest.approx(got["dot_ndcg@10"])
         if ORDERS_TIES_BY_ID:
-            with_bias(got, sibling)
+            assert_bias_matches(got, original)
 
     def test_ids_may_be_numbers(self):
         data = {"q": "same"}, dict.fromkeys(reversed(range(10)), "same"), {"q": {2}}
         evaluator = ours.InformationRetrievalEvaluator(*data, score_functions={"dot": dot})
-        got = evaluator(Embeds({"same": np.ones(2)}))
+        got = evaluator(FixedEmbeddings({"same": np.ones(2)}))
         assert got["dot_mrr@10"] + got["dot_mrr@10_bias"] == pytest.approx(1 / 3)
 
-    def test_predictions_are_written_as_the_sibling_writes_them(self, fine_encoder, tmp_path):
+    def test_written_predictions_match_the_original(self, fp32_encoder, tmp_path):
         written = []
         for module in (ours, theirs):
             path = tmp_path / module.__name__
-            evaluator = module.InformationRetrievalEvaluator(*collection(), write_predictions=True)
-            written.append((evaluator(fine_encoder, str(path)), next(path.glob("*.jsonl"))))
+            evaluator = module.InformationRetrievalEvaluator(
+                *make_collection(), write_predictions=True
+            )
+            written.append((evaluator(fp32_encoder, str(path)), next(path.glob("*.jsonl"))))
         (mine, a), (other, b) = written
-        same(mine, other)
+        assert_matches(mine, other)
         assert a.name == b.name
         first, second = (path.read_text().splitlines() for path in (a, b))
         assert list(map(json.loads, first)) == list(map(json.loads, second))
 
     @pytest.mark.parametrize("regime", ["native", "hps"])
-    def test_the_regime_asked_for(self, encoder, regime):
-        got = ours.InformationRetrievalEvaluator(*collection(), regime=regime)(encoder)
+    def test_regime_option(self, encoder, regime):
+        got = ours.InformationRetrievalEvaluator(*make_collection(), regime=regime)(encoder)
         view = regime_view(encoder, regime)
-        assert got == ours.InformationRetrievalEvaluator(*collection())(view)
+        assert got == ours.InformationRetrievalEvaluator(*make_collection())(view)
         assert (got["cosine_ndcg@10_range"] > 0) == (regime == "native")
 
-    def test_embeddings_made_before(self, fine_encoder):
-        queries, corpus, relevant = collection()
+    def test_precomputed_embeddings(self, fp32_encoder):
+        queries, corpus, relevant = make_collection()
         evaluator = ours.InformationRetrievalEvaluator(queries, corpus, relevant)
-        made = fine_encoder.encode_document(list(corpus.values()), convert_to_tensor=True)
-        expected = evaluator(fine_encoder)
-        assert evaluator(fine_encoder, corpus_embeddings=made) == pytest.approx(expected, abs=1e-6)
+        embeddings = fp32_encoder.encode_document(list(corpus.values()), convert_to_tensor=True)
+        expected = evaluator(fp32_encoder)
+        assert evaluator(fp32_encoder, corpus_embeddings=embeddings) == pytest.approx(
+            expected, abs=1e-6
+        )
 
 
-class Coarse(torch.nn.Module):
-    """Makes token embeddings small whole numbers: scores tie, and every sum is exact."""
+class RoundEmbeddings(torch.nn.Module):
+    """Round token embeddings to small integers, so that scores tie and every sum is exact."""
 
     def forward(self, features):
         features["token_embeddings"] = (2 * features["token_embeddings"][..., :4]).round()
@@ -415,7 +425,7 @@ def multi_vector(checkpoints):
     if not hasattr(st, "MultiVectorEncoder"):
         pytest.skip("sentence-transformers has a MultiVectorEncoder from 6.0 on")
     model = st.MultiVectorEncoder(checkpoints["encoder"], device="cpu").eval()
-    model.append(Coarse())
+    model.append(RoundEmbeddings())
     return model
 
 
@@ -427,7 +437,7 @@ class TestOtherEncoders:
 
     @pytest.fixture
     def data(self):
-        return collection(unique=False)
+        return make_collection(unique=False)
 
     def evaluator(self, kind, module, data, **options):
         return getattr(module, f"{kind}InformationRetrievalEvaluator")(*data, **options)
@@ -437,12 +447,12 @@ class TestOtherEncoders:
         return importlib.import_module(f"sentence_transformers.{name}.evaluation")
 
     @pytest.mark.parametrize("chunk", [1000, 50])
-    @pytest.mark.parametrize("given", [False, True])
-    def test_it_counts_every_score(self, kind, model, data, chunk, given):
+    @pytest.mark.parametrize("precomputed", [False, True])
+    def test_views_cover_the_whole_corpus(self, kind, model, data, chunk, precomputed):
         queries, corpus, relevant = data
         options = {"corpus_chunk_size": chunk, "map_at_k": [10]}
         documents = model.encode_document(list(corpus.values()))
-        call = {"corpus_embeddings": documents} if given else {}
+        call = {"corpus_embeddings": documents} if precomputed else {}
         got = self.evaluator(kind, ours, data, **options)(model, **call)
         scores = model.similarity(model.encode_query(list(queries.values())), documents)
         run = {
@@ -452,15 +462,17 @@ class TestOtherEncoders:
         }
         name = model.similarity_fn_name
         assert_exact(got, name, relevant, run)
-        sibling = self.evaluator(kind, self.their_module(kind), data, **options)(model, **call)
-        assert {key for key in got if not key.endswith(VIEWS)} == set(sibling)
+        original = self.evaluator(kind, self.their_module(kind), data, **options)(model, **call)
+        assert {key for key in got if not key.endswith(VIEWS)} == set(original)
         if ORDERS_TIES_BY_ID:
-            with_bias(got, {key: sibling[key] for key in sibling if key.startswith(name)})
+            assert_bias_matches(
+                got, {key: original[key] for key in original if key.startswith(name)}
+            )
         if kind == "Sparse":
-            assert got["corpus_active_dims"] == sibling["corpus_active_dims"] > 0
-            assert got["avg_flops"] == pytest.approx(sibling["avg_flops"])
+            assert got["corpus_active_dims"] == original["corpus_active_dims"] > 0
+            assert got["avg_flops"] == pytest.approx(original["avg_flops"])
 
-    def test_files_and_card_are_those_of_the_library(self, kind, model, data, tmp_path):
+    def test_files_and_card_match_the_original(self, kind, model, data, tmp_path):
         found = []
         for module in (ours, self.their_module(kind)):
             path = tmp_path / module.__name__
@@ -470,28 +482,28 @@ class TestOtherEncoders:
             written = sorted(path.iterdir())
             texts = [file.read_text().splitlines() for file in written]
             found.append((evaluator, set(card), [f.name for f in written], texts))
-        (mine, *same_card), (other, *their_card) = found
-        assert same_card[:2] == their_card[:2]
+        (mine, *our_files), (other, *their_files) = found
+        assert our_files[:2] == their_files[:2]
         assert mine.primary_metric == other.primary_metric
         assert mine.description == other.description
-        (predictions, csv_), (their_predictions, their_csv) = same_card[2], their_card[2]
+        (predictions, csv_), (their_predictions, their_csv) = our_files[2], their_files[2]
         assert csv_[0] == their_csv[0]
         assert len(csv_[1].split(",")) == len(their_csv[1].split(","))
         if ORDERS_TIES_BY_ID:
             assert predictions == their_predictions
 
 
-def test_a_multi_vector_encoder_in_high_precision(checkpoints, multi_vector):
+def test_multi_vector_encoder_in_high_precision(checkpoints, multi_vector):
     """The library adds up MaxSim in FP32, but multiplies embeddings in the model's dtype."""
     model = st.MultiVectorEncoder(checkpoints["encoder"], device="cpu").to(torch.bfloat16).eval()
-    view = dh.high_precision(model)  # without a warning: it changes scores
+    view = dh.high_precision(model)  # does not warn, because it changes scores
     texts = sorted(set(TEXTS))
     embedded = model.encode_document(texts), view.encode_document(texts)
     assert [each[0].dtype for each in embedded] == [torch.bfloat16, torch.float32]
     low, high = (model.similarity(each, each) for each in embedded)
     assert len(low.unique()) < len(high.unique())
     assert torch.equal(view.similarity(embedded[0], embedded[0]), high)
-    data = collection()
+    data = make_collection()
     got = ours.MultiVectorInformationRetrievalEvaluator(*data, regime="hps")(model)
     expected = ours.MultiVectorInformationRetrievalEvaluator(*data)(view)
     assert got == expected != ours.MultiVectorInformationRetrievalEvaluator(*data)(model)
@@ -499,7 +511,7 @@ def test_a_multi_vector_encoder_in_high_precision(checkpoints, multi_vector):
         ours.MultiVectorInformationRetrievalEvaluator(*data, regime="native")(model)
 
 
-def test_a_version_without_multi_vector_encoders_is_named(monkeypatch):
+def test_required_version_for_multi_vector_encoders_is_named(monkeypatch):
     module = "deadheat.integrations.sentence_transformers.multi_vector"
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -514,36 +526,38 @@ class TestQuantised:
         rescored = ours.quantised("binary", rescore=True)(q, d)
         torch.testing.assert_close(rescored, torch.tensor([[0.4, 0.6]]))
 
-    def test_int8_scores_are_exact_products_of_the_grid(self):
+    def test_int8_scores_are_exact_products_of_codes(self):
         rng = np.random.default_rng(0)
         q, d = (torch.from_numpy(rng.normal(size=(n, 64))).float() for n in (3, 50))
         least, largest = d.amin(0), d.amax(0)
         score = ours.quantised("int8")
         found = score(q, d)
-        places = [
+        codes = [
             (((x - least) / ((largest - least) / 255)).round().clamp(0, 255) - 128).double()
             for x in (q, d)
         ]
-        assert torch.equal(found.double(), places[0] @ places[1].T)
-        assert torch.equal(score(q, d[:7]), found[:, :7])  # the grid of the first call stays
-        given = ours.quantised("int8", ranges=torch.stack([least, largest]))
-        assert torch.equal(given(q, d[:7]), score(q, d[:7]))
+        assert torch.equal(found.double(), codes[0] @ codes[1].T)
+        assert torch.equal(score(q, d[:7]), found[:, :7])  # the ranges of the first call are kept
+        score_in_ranges = ours.quantised("int8", ranges=torch.stack([least, largest]))
+        assert torch.equal(score_in_ranges(q, d[:7]), score(q, d[:7]))
 
-    def test_in_an_evaluator(self):
+    def test_quantised_scores_in_an_evaluator(self):
         functions = {
             "binary": ours.quantised("binary"),
             "rescored": ours.quantised("binary", rescore=True),
             "int8": ours.quantised("int8"),
         }
-        # Embeddings of no model: the vocabulary of a small one is another each time it is made.
+        # Fixed embeddings, because the vocabulary of a tiny model differs each time it is created.
         rng = np.random.default_rng(4)
-        places = {text: rng.normal(size=8) for text in TEXTS}
-        evaluator = ours.InformationRetrievalEvaluator(*collection(), score_functions=functions)
-        got = evaluator(Embeds(places))
+        vectors = {text: rng.normal(size=8) for text in TEXTS}
+        evaluator = ours.InformationRetrievalEvaluator(
+            *make_collection(), score_functions=functions
+        )
+        got = evaluator(FixedEmbeddings(vectors))
         assert got["binary_ndcg@10_range"] > got["rescored_ndcg@10_range"]
         assert got["binary_ndcg@10_range"] > got["int8_ndcg@10_range"]
 
-    def test_another_precision(self):
+    def test_unknown_precision_is_refused(self):
         with pytest.raises(InputError, match="binary, int8, not 'int4'"):
             ours.quantised("int4")
 
@@ -551,7 +565,7 @@ class TestQuantised:
 class TestNanoBEIR:
     @pytest.fixture(autouse=True)
     def offline(self, monkeypatch):
-        queries, corpus, relevant = collection()
+        queries, corpus, relevant = make_collection()
 
         def load(self, subset, split, required_columns):
             shift = 3 * (split == "NanoSCIDOCS")
@@ -563,10 +577,10 @@ class TestNanoBEIR:
 
         monkeypatch.setattr(theirs.NanoBEIREvaluator, "_load_dataset_subset_split", load)
 
-    def test_without_ties_it_is_its_sibling(self, fine_encoder):
+    def test_values_match_the_original_without_ties(self, fp32_encoder):
         names = ["msmarco", "scidocs"]
         mine, other = (m.NanoBEIREvaluator(names) for m in (ours, theirs))
-        same(mine(fine_encoder), other(fine_encoder))
+        assert_matches(mine(fp32_encoder), other(fp32_encoder))
         assert mine.primary_metric == other.primary_metric == "NanoBEIR_mean_cosine_ndcg@10"
 
     def test_views_of_the_mean(self, encoder):
@@ -581,7 +595,7 @@ class TestNanoBEIR:
 
 
 class TestTraining:
-    """A real, short training run: the best checkpoint is chosen by the expected value."""
+    """A short training run selects the best checkpoint by the expected value."""
 
     def train(self, trainer_class, arguments_class, loss, evaluator, metric, data, folder):
         arguments = arguments_class(
@@ -605,10 +619,12 @@ class TestTraining:
         assert len(logged) == 3
         assert trainer.state.best_metric == max(logged)
         assert evaluator.primary_metric == metric
-        assert evaluator(loss.model)[metric] == pytest.approx(max(logged))  # the best is back
+        assert evaluator(loss.model)[metric] == pytest.approx(
+            max(logged)
+        )  # the best checkpoint is loaded
         assert f"eval_{metric}_range" in history[0]
 
-    def test_a_reranker(self, checkpoints, tmp_path):
+    def test_train_reranker(self, checkpoints, tmp_path):
         from sentence_transformers.cross_encoder import (
             CrossEncoderTrainer,
             CrossEncoderTrainingArguments,
@@ -616,10 +632,10 @@ class TestTraining:
         )
 
         model = st.CrossEncoder(checkpoints["reranker"], device="cpu")
-        evaluator = ours.CrossEncoderRerankingEvaluator(samples(), name="dev")
+        evaluator = ours.CrossEncoderRerankingEvaluator(make_samples(), name="dev")
         rows = [
             (sample["query"], text, float(text in sample["positive"]))
-            for sample in samples(4)
+            for sample in make_samples(4)
             for text in sample["positive"] + sample["negative"][:3]
         ]
         self.train(
@@ -628,11 +644,11 @@ class TestTraining:
             losses.BinaryCrossEntropyLoss(model),
             evaluator,
             "dev_ndcg@10",
-            table(rows, "query", "text", "label"),
+            make_dataset(rows, "query", "text", "label"),
             tmp_path,
         )
 
-    def test_a_bi_encoder(self, checkpoints, tmp_path):
+    def test_train_bi_encoder(self, checkpoints, tmp_path):
         from sentence_transformers import (
             SentenceTransformerTrainer,
             SentenceTransformerTrainingArguments,
@@ -640,7 +656,7 @@ class TestTraining:
         from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
         model = st.SentenceTransformer(checkpoints["encoder"], device="cpu")
-        queries, corpus, relevant = collection()
+        queries, corpus, relevant = make_collection()
         evaluator = ours.InformationRetrievalEvaluator(queries, corpus, relevant, name="dev")
         rows = [
             (queries[query], corpus[document])
@@ -653,7 +669,7 @@ class TestTraining:
             MultipleNegativesRankingLoss(model),
             evaluator,
             "dev_cosine_ndcg@10",
-            table(rows, "anchor", "positive"),
+            make_dataset(rows, "anchor", "positive"),
             tmp_path,
         )
 
@@ -662,14 +678,14 @@ def dot(a, b):
     return torch.as_tensor(a).float() @ torch.as_tensor(b).float().T
 
 
-class Embeds(Fixed):
-    """Gives each text the embedding that a test has chosen."""
+class FixedEmbeddings(FixedModel):
+    """A model that returns a fixed embedding for each text."""
 
-    def __init__(self, places):
+    def __init__(self, vectors):
         super().__init__()
-        self.places = places
+        self.vectors = vectors
 
     def encode(self, texts, **_):
-        return torch.from_numpy(np.stack([self.places[text] for text in texts])).float()
+        return torch.from_numpy(np.stack([self.vectors[text] for text in texts])).float()
 
     encode_query = encode_document = encode

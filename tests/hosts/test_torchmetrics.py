@@ -1,4 +1,4 @@
-"""torchmetrics and Lightning: a metric whose states add up, in every precision and process."""
+"""torchmetrics and Lightning: a metric with additive states, in every precision and process."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import warnings
 
 import numpy as np
 import pytest
-from needed import needs
+from needed import import_host
 from quiet import quiet
 
 import deadheat as dh
 
-host = needs("torchmetrics")
+host = import_host("torchmetrics")
 
 import torch  # noqa: E402
 from torchmetrics import MetricCollection, retrieval  # noqa: E402
 
 from deadheat.integrations.torchmetrics import TieAwareRetrieval  # noqa: E402
 
-# What the hosts warn about is theirs.
+# Warnings of the host libraries are not under test.
 pytestmark = pytest.mark.filterwarnings("default")
 
 VERSION = tuple(map(int, host.__version__.split(".")[:2]))
 MEASURES = ["nDCG@3", "MRR", "MAP", "Recall@2", "Hits@5", "DCG@4", "ERR(max_grade=2)@3"]
 
 
-def made(queries=24, documents=9, *, tied=True, seed=0, dtype=torch.bfloat16):
-    """Scores, grades and query numbers of documents; the grades of the first queries are all 0."""
+def make_data(queries=24, documents=9, *, tied=True, seed=0, dtype=torch.bfloat16):
+    """Return scores, grades and query indexes; all grades of the first two queries are 0."""
     rng = np.random.default_rng(seed)
     scores = torch.tensor(rng.permutation(queries * documents) / (queries * documents) + 0.125)
     if tied:
@@ -45,47 +45,46 @@ def reference(preds, target, indexes, measures=MEASURES, **options):
     return quiet(dh.evaluate_arrays)(grades, scores, measures, **{"queries": "all", **options})
 
 
-def batches(preds, target, indexes, size=50):
-    """Batches of whole queries, of different sizes."""
+def make_batches(preds, target, indexes, size=50):
+    """Yield batches of complete queries, of different sizes."""
     ends = [i for i in range(1, len(indexes)) if indexes[i] != indexes[i - 1]]
-    chosen, begun = [0], 0
+    starts = [0]
     for end in ends:
-        if end - begun >= size:
-            chosen.append(end)
-            begun = end
-    for a, b in zip(chosen, [*chosen[1:], len(indexes)], strict=True):
+        if end - starts[-1] >= size:
+            starts.append(end)
+    for a, b in zip(starts, [*starts[1:], len(indexes)], strict=True):
         yield preds[a:b], target[a:b], indexes[a:b]
 
 
-def updated(metric, data):
-    for preds, target, indexes in batches(*data):
+def update_in_batches(metric, data):
+    for preds, target, indexes in make_batches(*data):
         metric.update(preds, target, indexes=indexes)
     return metric
 
 
-def assert_is(values, flat, tolerance=1e-14):
+def assert_values(values, flat, tolerance=1e-14):
     assert {name: value.item() for name, value in values.items()} == pytest.approx(
         flat, abs=tolerance
     )
 
 
-def test_every_view_of_every_measure_is_that_of_evaluate():
-    data = made()
-    metric = updated(TieAwareRetrieval(MEASURES), data)
+def test_every_view_of_every_measure_matches_evaluate():
+    data = make_data()
+    metric = update_in_batches(TieAwareRetrieval(MEASURES), data)
     values = metric.compute()
     assert list(values) == list(reference(*data).flat())
-    assert_is(values, reference(*data).flat())
+    assert_values(values, reference(*data).flat())
     assert "ERR(max_grade=2)@3_std" not in values
     assert values["MRR_range"] > 0.1
 
 
-def test_batches_in_any_order_give_the_same_bits():
-    data = made()
+def test_batch_order_does_not_change_values():
+    data = make_data()
     one = TieAwareRetrieval(MEASURES)
     one.update(*data)
     shuffled = torch.randperm(len(data[0]), generator=torch.Generator().manual_seed(3))
     other = TieAwareRetrieval(MEASURES)
-    # Inside a query the order is that of the input, which the oblivious value sees.
+    # Keep the order inside each query, on which the oblivious value depends.
     order = shuffled[(data[2][shuffled] * 1000 + shuffled).argsort(stable=True)]
     for query in data[2].unique().flip(0):
         row = order[data[2][order] == query]
@@ -95,8 +94,8 @@ def test_batches_in_any_order_give_the_same_bits():
     }
 
 
-def test_documents_of_queries_may_be_mixed():
-    preds, target, indexes = made()
+def test_documents_of_queries_may_be_interleaved():
+    preds, target, indexes = make_data()
     order = torch.randperm(len(preds), generator=torch.Generator().manual_seed(1))
     mixed = TieAwareRetrieval(["MRR", "nDCG@3"], views=["expected", "best", "std"])
     whole = mixed.clone()
@@ -107,21 +106,23 @@ def test_documents_of_queries_may_be_mixed():
 
 @pytest.mark.parametrize("action", ["neg", "pos", "skip"])
 def test_queries_without_a_relevant_document(action):
-    data = made()
-    value = updated(
+    data = make_data()
+    value = update_in_batches(
         TieAwareRetrieval("MRR", "expected", empty_target_action=action), data
     ).compute()
     theirs = retrieval.RetrievalMRR(empty_target_action=action)
-    apart = made(tied=False)
-    theirs.update(apart[0], (apart[1] > 0).long(), apart[2])
-    ours = updated(TieAwareRetrieval("MRR", "expected", empty_target_action=action), apart)
+    untied = make_data(tied=False)
+    theirs.update(untied[0], (untied[1] > 0).long(), untied[2])
+    ours = update_in_batches(
+        TieAwareRetrieval("MRR", "expected", empty_target_action=action), untied
+    )
     assert ours.compute().item() == pytest.approx(theirs.compute().item(), abs=1e-6)
     judged = reference(*data, ["MRR"], queries="judged").views[dh.MRR].expected
     constant = {"neg": [0.0] * 2, "pos": [1.0] * 2, "skip": []}[action]
     assert value.item() == pytest.approx(np.mean([*judged, *constant]), abs=1e-14)
 
 
-def test_a_query_of_constant_worth_has_no_spread():
+def test_query_with_a_constant_value_has_no_range():
     metric = TieAwareRetrieval("MRR", empty_target_action="pos")
     metric.update(torch.zeros(3), torch.zeros(3), torch.zeros(3, dtype=torch.long))
     values = metric.compute()
@@ -129,14 +130,14 @@ def test_a_query_of_constant_worth_has_no_spread():
     assert values["MRR_std"] == values["MRR_range"] == values["MRR_bias"] == 0
 
 
-def test_where_all_are_skipped_the_value_is_0_as_there():
+def test_value_is_0_if_all_queries_are_skipped():
     metric = TieAwareRetrieval("MRR", empty_target_action="skip")
     metric.update(torch.zeros(3), torch.zeros(3), torch.zeros(3, dtype=torch.long))
     assert {value.item() for value in metric.compute().values()} == {0.0}
 
 
 def test_ignore_index():
-    preds, target, indexes = made()
+    preds, target, indexes = make_data()
     metric = TieAwareRetrieval("MRR", "expected", ignore_index=2)
     metric.update(preds, target, indexes)
     kept = target != 2
@@ -159,8 +160,8 @@ SHARED = [
 
 
 @pytest.mark.parametrize(("name", "theirs", "binary"), SHARED, ids=lambda value: str(value))
-def test_without_ties_each_measure_is_that_of_torchmetrics(name, theirs, binary):
-    preds, target, indexes = made(tied=False)
+def test_measures_match_torchmetrics_without_ties(name, theirs, binary):
+    preds, target, indexes = make_data(tied=False)
     target = (target > 0).long() if binary else target
     theirs.update(preds, target, indexes)
     ours = TieAwareRetrieval(name, ["expected", "worst", "best"])
@@ -170,8 +171,8 @@ def test_without_ties_each_measure_is_that_of_torchmetrics(name, theirs, binary)
     assert [v.item() for v in ours.compute().values()] == pytest.approx([value] * 3, abs=1e-6)
 
 
-def test_what_torchmetrics_defines_otherwise():
-    """MAP@k divides by what was found; from 1.8 on a relevant document scored 0 or less is none."""
+def test_differences_from_torchmetrics():
+    """Its MAP@k divides by documents found; 1.8 ignores relevant documents scored 0 or less."""
     indexes, target = torch.zeros(4, dtype=torch.long), torch.tensor([1, 0, 1, 1])
     preds = torch.tensor([0.4, 0.3, 0.2, 0.1])
     assert retrieval.RetrievalMAP(top_k=2)(preds, target, indexes) == 1
@@ -186,51 +187,51 @@ def test_what_torchmetrics_defines_otherwise():
     )
 
 
-def test_scores_are_seen_as_they_are():
-    """torchmetrics casts to float32, which ties these."""
+def test_float64_scores_are_not_cast():
+    """torchmetrics casts to float32, in which these scores tie."""
     preds = torch.tensor([1.0, 1.0 + 1e-12], dtype=torch.float64)
     target, indexes = torch.tensor([0, 1]), torch.zeros(2, dtype=torch.long)
     assert TieAwareRetrieval("MRR", "expected")(preds, target, indexes) == 1
     assert TieAwareRetrieval("MRR", "expected")(preds.float(), target, indexes) == 0.75
 
 
-class TestAMetric:
-    def test_forward_gives_the_batch_and_keeps_the_whole(self):
-        data = made()
+class TestMetricInterface:
+    def test_forward_returns_batch_values_and_accumulates(self):
+        data = make_data()
         metric = TieAwareRetrieval(MEASURES)
-        for batch in batches(*data):
-            assert_is(metric(*batch), reference(*batch).flat())
-        assert_is(metric.compute(), reference(*data).flat())
+        for batch in make_batches(*data):
+            assert_values(metric(*batch), reference(*batch).flat())
+        assert_values(metric.compute(), reference(*data).flat())
 
     def test_reset(self):
-        data = made()
-        metric = updated(TieAwareRetrieval(MEASURES), made(seed=5))
+        data = make_data()
+        metric = update_in_batches(TieAwareRetrieval(MEASURES), make_data(seed=5))
         metric.reset()
-        assert_is(updated(metric, data).compute(), reference(*data).flat())
+        assert_values(update_in_batches(metric, data).compute(), reference(*data).flat())
 
     @pytest.mark.skipif(VERSION < (1, 6), reason="torchmetrics merges states from 1.6 on")
     def test_merge_state(self):
-        data = made()
+        data = make_data()
         parts = [TieAwareRetrieval(MEASURES) for _ in range(2)]
-        for i, batch in enumerate(batches(*data)):
+        for i, batch in enumerate(make_batches(*data)):
             parts[i % 2].update(*batch)
         parts[0].merge_state(parts[1])
-        assert_is(parts[0].compute(), reference(*data).flat())
+        assert_values(parts[0].compute(), reference(*data).flat())
 
-    def test_a_copy_through_pickle_and_state_dict(self):
+    def test_copy_through_pickle_and_state_dict(self):
         import pickle
 
-        data = made()
-        metric = updated(TieAwareRetrieval(MEASURES), data)
-        assert_is(pickle.loads(pickle.dumps(metric)).compute(), reference(*data).flat())
+        data = make_data()
+        metric = update_in_batches(TieAwareRetrieval(MEASURES), data)
+        assert_values(pickle.loads(pickle.dumps(metric)).compute(), reference(*data).flat())
         metric.persistent(True)
         loaded = TieAwareRetrieval(MEASURES)
         loaded.load_state_dict(metric.state_dict())
         loaded._update_count = 1
-        assert_is(loaded.compute(), reference(*data).flat())
+        assert_values(loaded.compute(), reference(*data).flat())
 
-    def test_in_a_collection(self):
-        data = made()
+    def test_metric_collection(self):
+        data = make_data()
         metrics = MetricCollection(
             {
                 "tied": TieAwareRetrieval(["MRR", "nDCG@3"], ["expected", "range"]),
@@ -238,7 +239,7 @@ class TestAMetric:
             },
             prefix="val_",
         )
-        for preds, target, indexes in batches(*data):
+        for preds, target, indexes in make_batches(*data):
             metrics.update(preds, (target > 0).long(), indexes=indexes)
         values = metrics.compute()
         expected = reference(data[0], data[1] > 0, data[2], ["MRR", "nDCG@3"])
@@ -246,8 +247,8 @@ class TestAMetric:
         assert values["val_theirs"] != values["val_MRR"]
 
     @pytest.mark.parametrize("other", [{"empty_target_action": "skip"}, {"ignore_index": 7}])
-    def test_a_collection_does_not_take_two_for_one(self, other):
-        """Where states are equal after the first batch, a collection updates only one of them."""
+    def test_metrics_with_other_options_are_not_merged_in_a_collection(self, other):
+        """A collection updates only one of the metrics with equal states after the first batch."""
         metrics = MetricCollection(
             {
                 "one": TieAwareRetrieval("MRR", "expected"),
@@ -263,13 +264,13 @@ class TestAMetric:
         assert values == pytest.approx(expected)
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
-    def test_no_cast_of_a_model_changes_it(self, dtype):
-        data = made()
+    def test_casts_of_the_model_do_not_change_values(self, dtype):
+        data = make_data()
         module = torch.nn.Module()
         module.metric = TieAwareRetrieval(MEASURES)
         module.add_module("layer", torch.nn.Linear(2, 2))
-        half = list(batches(*data))
-        for i, batch in enumerate(half):
+        parts = list(make_batches(*data))
+        for i, batch in enumerate(parts):
             if i == 2:
                 before = module.metric.compute()
                 module.to(dtype)
@@ -279,64 +280,64 @@ class TestAMetric:
                 assert module.metric.compute() == before
             module.metric.update(*batch)
         assert module.layer.weight.dtype == torch.bfloat16
-        assert_is(module.metric.compute(), reference(*data).flat())
+        assert_values(module.metric.compute(), reference(*data).flat())
 
-    def test_it_follows_a_model_to_its_device(self):
+    def test_metric_moves_to_a_device(self):
         metric = TieAwareRetrieval("MRR").to("meta")
         assert metric.device.type == "meta"
         metric = TieAwareRetrieval("MRR", "expected")
         value = metric(torch.ones(2), torch.ones(2), torch.zeros(2, dtype=torch.long))
         assert value.device == metric.device
 
-    def test_it_names_its_measures(self):
+    def test_repr_names_the_measures(self):
         assert repr(TieAwareRetrieval(["ndcg_cut_10", "MRR"])) == "TieAwareRetrieval(nDCG@10, MRR)"
 
 
-def shard(rank, folder, data):
-    """What each of two processes does with its queries; the second has none at first."""
+def run_process(rank, folder, data):
+    """Evaluate the queries of one of two processes; the second has none at first."""
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2
     )
     metric = TieAwareRetrieval(MEASURES)
     single = TieAwareRetrieval("MRR", "expected", numbering="batch")
-    found = {}
-    parts = list(batches(*data))
+    results = {}
+    parts = list(make_batches(*data))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # compute before update
         if rank == 0:
             metric.update(*parts[0])
-        found["first"] = metric.compute()
+        results["first"] = metric.compute()
         for part in parts[1:][rank::2]:
             metric.update(*part)
-        found["all"] = metric.compute()
-        found["again"] = metric.compute()
+        results["all"] = metric.compute()
+        results["again"] = metric.compute()
         single.update(torch.ones(2), torch.tensor([1, 0]), torch.zeros(2, dtype=torch.long))
-        found["single"] = single.compute()
+        results["single"] = single.compute()
         metric.reset()
         metric.update(*parts[0])
         try:
             metric.compute()
         except dh.InputError as error:
-            found["twice"] = str(error)
-    torch.save(found, f"{folder}/{rank}.pt")
+            results["twice"] = str(error)
+    torch.save(results, f"{folder}/{rank}.pt")
     torch.distributed.destroy_process_group()
 
 
-def test_two_processes_are_as_one(tmp_path):
-    data = made()
-    torch.multiprocessing.spawn(shard, (str(tmp_path), data), nprocs=2)
-    alone = updated(TieAwareRetrieval(MEASURES), data).compute()
-    first = next(iter(batches(*data)))
+def test_two_processes_match_one(tmp_path):
+    data = make_data()
+    torch.multiprocessing.spawn(run_process, (str(tmp_path), data), nprocs=2)
+    alone = update_in_batches(TieAwareRetrieval(MEASURES), data).compute()
+    first = next(iter(make_batches(*data)))
     for rank in range(2):
-        found = torch.load(tmp_path / f"{rank}.pt")
-        assert found["all"] == found["again"] == alone
-        assert_is(found["first"], reference(*first).flat())
-        assert found["single"] == 0.75
-        assert "came in more than one call" in found["twice"]
+        results = torch.load(tmp_path / f"{rank}.pt")
+        assert results["all"] == results["again"] == alone
+        assert_values(results["first"], reference(*first).flat())
+        assert results["single"] == 0.75
+        assert "more than one call" in results["twice"]
 
 
 @pytest.mark.parametrize("precision", ["bf16-true", "32-true"])
-def test_a_run_of_lightning(precision, tmp_path):
+def test_lightning_training(precision, tmp_path):
     from lightning.pytorch import LightningModule, Trainer
     from lightning.pytorch.callbacks import EarlyStopping
 
@@ -354,7 +355,7 @@ def test_a_run_of_lightning(precision, tmp_path):
             self.layer = torch.nn.Linear(4, 1)
             self.metric = TieAwareRetrieval(["nDCG@3", "MRR"])
             self.loss_metric = TieAwareRetrieval("nDCG@3", "expected")
-            self.seen = []
+            self.batches = []
 
         def scores(self, batch):
             return self.layer(batch[0].to(self.layer.weight.dtype)).squeeze(-1)
@@ -365,7 +366,7 @@ def test_a_run_of_lightning(precision, tmp_path):
 
         def validation_step(self, batch, _):
             scores = self.scores(batch)
-            self.seen.append((scores.clone(), batch[1], batch[2]))
+            self.batches.append((scores.clone(), batch[1], batch[2]))
             self.metric.update(scores, batch[1], indexes=batch[2])
             self.loss_metric.update(scores, batch[1], indexes=batch[2])
             self.log("ndcg", self.loss_metric)
@@ -375,7 +376,7 @@ def test_a_run_of_lightning(precision, tmp_path):
             self.metric.reset()
 
         def on_validation_epoch_start(self):
-            self.seen = []
+            self.batches = []
 
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), lr=0.5)
@@ -394,7 +395,7 @@ def test_a_run_of_lightning(precision, tmp_path):
     )
     trainer.fit(model, loader, loader)
     assert trainer.current_epoch == 3
-    scores, target, _ = (torch.cat(parts) for parts in zip(*model.seen, strict=True))
+    scores, target, _ = (torch.cat(parts) for parts in zip(*model.batches, strict=True))
     assert (scores.dtype == torch.bfloat16) == (precision == "bf16-true")
     expected = quiet(dh.evaluate_arrays)(
         target, scores.float(), ["nDCG@3", "MRR"], queries="all"
@@ -408,7 +409,7 @@ ZEROS = torch.zeros(2, dtype=torch.long)
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda: TieAwareRetrieval("ndgc@10"), "did you mean nDCG"),
         (lambda: TieAwareRetrieval("MRR", "mean"), "views must be some of expected"),
@@ -445,8 +446,8 @@ ZEROS = torch.zeros(2, dtype=torch.long)
         ),
     ],
 )
-def test_bad_input_is_refused(call, says):
-    with pytest.raises(dh.InputError, match=says):
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(dh.InputError, match=message):
         call()
 
 
@@ -462,7 +463,7 @@ def test_a_query_in_two_calls_is_refused():
     assert metric.compute() == 0.75
 
 
-def test_a_refused_batch_leaves_nothing_behind():
+def test_refused_batch_does_not_change_states():
     metric = TieAwareRetrieval("MRR")
     before = {name: str(value) for name, value in metric.metric_state.items()}
     with pytest.raises(dh.InputError):
@@ -470,18 +471,18 @@ def test_a_refused_batch_leaves_nothing_behind():
     assert {name: str(value) for name, value in metric.metric_state.items()} == before
 
 
-def test_without_torchmetrics_the_extra_is_named(monkeypatch):
+def test_missing_or_unsupported_torchmetrics_is_reported(monkeypatch):
     import importlib
 
     from deadheat._internal import packages
     from deadheat.integrations import torchmetrics as ours
 
-    def absent(package):
+    def raise_not_found(package):
         raise packages.PackageNotFoundError(package)
 
     needed = ['torchmetrics<2,>=1.4; extra == "torchmetrics"']
     monkeypatch.setattr(packages, "requires", lambda _: needed)
-    monkeypatch.setattr(packages, "version", absent)
+    monkeypatch.setattr(packages, "version", raise_not_found)
     with pytest.raises(dh.MissingPackageError, match=r"'torchmetrics': .*\[torchmetrics\]"):
         importlib.reload(ours)
     monkeypatch.setattr(packages, "version", lambda _: "0.11.4")

@@ -1,17 +1,17 @@
-"""Trackers: what `flat` gives is logged as it is, and comes back."""
+"""Trackers: the values of `flat` can be logged and read back unchanged."""
 
 from __future__ import annotations
 
 import time
 
 import pytest
-from needed import needs
+from needed import import_host
 
 import deadheat as dh
 
-mlflow = needs("trackers")
+mlflow = import_host("trackers")
 
-# What the hosts warn about is theirs.
+# Warnings of the host libraries are not under test.
 pytestmark = pytest.mark.filterwarnings("default")
 
 MEASURES = ["nDCG@10", "MAP(divisor='min', rel=1)@3", "R-Precision", "RBP(p=0.95)", "ERR"]
@@ -62,20 +62,20 @@ def test_weights_and_biases(result, tmp_path, monkeypatch):
     import wandb
 
     monkeypatch.setenv("WANDB_SILENT", "true")
-    monkeypatch.chdir(tmp_path)  # where it keeps its own log, whatever it is told
+    monkeypatch.chdir(tmp_path)  # wandb always writes its own log here
     with wandb.init(project="deadheat", dir=str(tmp_path), mode="offline") as run:
         run.log(result.flat("dev/", plain=True))
         summary = dict(run.summary)
     logged = {name: value for name, value in summary.items() if not name.startswith("_")}
     assert logged == result.flat("dev/", plain=True)
     (file,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
-    deadline = time.monotonic() + 20  # another process writes it, in its own time
+    deadline = time.monotonic() + 20  # another process writes the file
     while b"dev/nDCG_at_10_range" not in file.read_bytes():
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
-def test_plain_names_are_those_that_all_take(result):
+def test_plain_names_are_valid_in_every_tracker(result):
     import re
 
     for name in result.flat(plain=True):

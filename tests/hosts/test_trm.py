@@ -1,4 +1,4 @@
-"""trm: the same call, the same values where they are right, and right ones where they are not."""
+"""trm: the same call, with the same values where trm is correct and corrected values elsewhere."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import time
 import ml_dtypes
 import numpy as np
 import pytest
-from needed import needs
+from needed import import_host
 
 import deadheat as dh
 
-original = needs("trm")
+original = import_host("trm")
 
 from deadheat.integrations import trm  # noqa: E402
 
 VIEWS = ("expected", "maximum", "minimum", "oblivious", "range", "bias")
 
 
-def made(seed, queries=12, shortest=8):
+def make_data(seed, queries=12, shortest=8):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(shortest, 20, queries)
     scores = [(rng.integers(0, 5, n) / 4).tolist() for n in lengths]
@@ -29,8 +29,8 @@ def made(seed, queries=12, shortest=8):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_on_lists_of_at_least_k_documents_every_value_is_the_same(seed):
-    scores, labels = made(seed)
+def test_values_match_trm_on_lists_of_at_least_k_documents(seed):
+    scores, labels = make_data(seed)
     theirs = original.evaluate(scores, labels, original.SUPPORTED_METRICS, [1, 3, 8])
     ours = trm.evaluate(scores, labels, trm.SUPPORTED_METRICS, [1, 3, 8])
     assert list(ours.metrics) == list(theirs.metrics) and ours.k_list == theirs.k_list
@@ -49,8 +49,8 @@ def test_on_lists_of_at_least_k_documents_every_value_is_the_same(seed):
     }
 
 
-def test_the_defaults_are_the_same():
-    scores, labels = made(0, shortest=15)
+def test_defaults_match_trm():
+    scores, labels = make_data(0, shortest=15)
     theirs, ours = (module.evaluate(scores, labels) for module in (original, trm))
     assert {m: list(r) for m, r in ours.metrics.items()} == {
         m: list(r) for m, r in theirs.metrics.items()
@@ -59,13 +59,13 @@ def test_the_defaults_are_the_same():
     assert trm.SUPPORTED_METRICS == original.SUPPORTED_METRICS
 
 
-def test_tie_groups():
-    for scores, labels in zip(*made(1), strict=True):
+def test_tie_groups_match_trm():
+    for scores, labels in zip(*make_data(1), strict=True):
         assert trm.build_tie_groups(scores, labels) == original.build_tie_groups(scores, labels)
     assert trm.build_tie_groups([], []) == original.build_tie_groups([], []) == []
 
 
-def test_short_lists_keep_the_expectation_between_the_extremes():
+def test_expected_value_of_short_lists_is_within_the_range():
     for name in ("precision", "f1"):
         theirs, ours = (
             module.evaluate([[0.5, 0.5]], [[True, False]], [name], [5]).metrics[name][5]
@@ -76,7 +76,7 @@ def test_short_lists_keep_the_expectation_between_the_extremes():
         assert ours.expected == pytest.approx(theirs.expected)
 
 
-def test_a_cutoff_named_twice_counts_once():
+def test_duplicate_cutoff_counts_once():
     theirs, ours = (
         module.evaluate([[0.5, 0.25]], [[1, 0]], ["recall"], [1, 1]) for module in (original, trm)
     )
@@ -84,13 +84,13 @@ def test_a_cutoff_named_twice_counts_once():
     assert ours.k_list == [1]
 
 
-def test_one_metric_as_a_text():
+def test_single_metric_name_is_accepted():
     with pytest.raises(ValueError, match="Unknown metric"):
         original.evaluate([[0.5]], [[1]], "map", [1])
     assert trm.evaluate([[0.5]], [[1]], "map", [1]).metrics["map"][1].expected == 1
 
 
-def test_graded_labels_are_relevant_once():
+def test_graded_labels_are_binary():
     theirs, ours = (
         module.evaluate([[0.5]], [[3]], ["mrr"], [1]).metrics["mrr"][1]
         for module in (original, trm)
@@ -100,7 +100,7 @@ def test_graded_labels_are_relevant_once():
 
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float16, ml_dtypes.bfloat16])
-def test_scores_of_every_type_keep_their_order(dtype):
+def test_score_order_is_kept_for_every_dtype(dtype):
     low = np.iinfo(dtype).min if np.dtype(dtype).kind in "iu" else 0
     scores = np.array([low, low + 3], dtype)
     result = trm.evaluate([scores], [[0, 1]], ["mrr"], [2]).metrics["mrr"][2]
@@ -110,26 +110,26 @@ def test_scores_of_every_type_keep_their_order(dtype):
         assert theirs.oblivious == 0.5 != theirs.expected
 
 
-def test_thousands_of_tied_documents_take_no_time():
+def test_10_000_tied_documents_are_fast():
     start = time.perf_counter()
     result = trm.evaluate([np.zeros(10_000)], [np.arange(10_000) < 3], ["mrr"], [10_000])
-    assert time.perf_counter() - start < 2  # the original: 14 s
+    assert time.perf_counter() - start < 2  # trm takes 14 s
     assert 0 < result.metrics["mrr"][10_000].expected < 0.01
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda: trm.evaluate([[math.nan, 1]], [[1, 0]]), "the score is NaN"),
         (lambda: trm.evaluate([], []), "empty"),
         (lambda: trm.evaluate([[1.0]], [[1]], ["ndgc"]), "did you mean nDCG"),
         (lambda: trm.evaluate([[1.0]], [[1]], ["mrr"], [0]), "cutoff of MRR"),
-        (lambda: trm.evaluate([[1.0]], [[1], [0]]), "1 queries have scores, 2 have relevance"),
+        (lambda: trm.evaluate([[1.0]], [[1], [0]]), "1 queries .* scores, 2 .* relevance"),
         (lambda: trm.evaluate([[1.0, 2.0]], [[1]]), "query 0: scores of 2 .*relevance of 1"),
         (lambda: trm.build_tie_groups([1.0], [1, 0]), "two rows of the same length"),
         (lambda: trm.build_tie_groups([math.nan], [1]), "NaN"),
     ],
 )
-def test_bad_input_is_refused(call, says):
-    with pytest.raises(dh.InputError, match=says):
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(dh.InputError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""Vector libraries: their results as they come, their ties at the cut, their recall."""
+"""Vector libraries: raw results, ties at the cutoff, recall."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from needed import needs
+from needed import import_host
 from pages import ROOT
 from vector_indexes import INDEXES, Codes, bits
 
@@ -32,37 +32,37 @@ def codes():
 
 @pytest.fixture(scope="module")
 def build(codes):
-    made = {}
+    built_indexes = {}
 
     def build(name):
-        module, make = INDEXES[name]
+        module, make_index = INDEXES[name]
         if find_spec(module) is None:
-            pytest.skip(f"{module} is not installed: `make test-hosts` runs this")
-        if name not in made:
-            made[name] = make(codes)
-        return made[name]
+            pytest.skip(f"{module} is not installed: run `make test-hosts`")
+        if name not in built_indexes:
+            built_indexes[name] = make_index(codes)
+        return built_indexes[name]
 
     return build
 
 
 @pytest.fixture(scope="module")
 def qrels(codes):
-    """Relevant are a few documents near each query, and some that are not."""
+    """Five of the 40 nearest documents of each query are relevant."""
     rng = np.random.default_rng(1)
     near = np.argsort(codes.distances + rng.random(codes.distances.shape), axis=1)[:, :40]
     return {q: set(rng.choice(row, 5, replace=False).tolist()) for q, row in enumerate(near)}
 
 
-def whole(codes):
+def make_full_run(codes):
     rows = (-codes.distances.astype(float)).tolist()
     return {q: dict(enumerate(row)) for q, row in enumerate(rows)}
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_a_completed_search_is_the_whole_collection(name, codes, build, qrels):
+def test_completed_search_matches_the_full_ranking(name, codes, build, qrels):
     built = build(name)
     run = vector_search.search(built.index, built.queries, 10)
-    found, truth = (dh.evaluate(qrels, each, MEASURES) for each in (run, whole(codes)))
+    found, truth = (dh.evaluate(qrels, each, MEASURES) for each in (run, make_full_run(codes)))
     cut = dh.evaluate(
         qrels, vector_search.search(built.index, built.queries, 10, complete=False), MEASURES
     )
@@ -72,19 +72,19 @@ def test_a_completed_search_is_the_whole_collection(name, codes, build, qrels):
             np.testing.assert_allclose(ours, getattr(views, view), atol=1e-12, err_msg=view)
     assert not found.warnings
     assert cut["nDCG@10"].range < truth["nDCG@10"].range
-    assert any("cut inside a tie group" in said for said in cut.warnings)
-    # The order that the index chose among ties is the rule "input".
+    assert any("cut inside a tie group" in warning for warning in cut.warnings)
+    # Under the rule "input", ties keep the order of the index.
     assert found["nDCG@10"].oblivious == cut["nDCG@10"].oblivious
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_a_completed_search_keeps_what_was_found(name, build):
+def test_completed_search_keeps_the_original_results(name, build):
     built = build(name)
     found = built.index.nearest(built.queries, 10)
     ids, scores = [row for row, _ in found], [row for _, row in found]
     completed = vector_search.complete_groups(built.index, built.queries, ids, scores)
-    for q, (own, distances) in enumerate(found):
-        assert completed.ids[q][:10].tolist() == own.tolist()
+    for q, (original_ids, distances) in enumerate(found):
+        assert completed.ids[q][:10].tolist() == original_ids.tolist()
         assert len(set(completed.ids[q].tolist())) == len(completed.ids[q])
         assert set(completed.scores[q][10:].tolist()) <= {distances[-1]}
         size = (completed.scores[q] == distances[-1]).sum()
@@ -92,7 +92,7 @@ def test_a_completed_search_keeps_what_was_found(name, build):
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_an_exact_index_has_a_recall_of_one_whatever_it_lists(name, codes, build):
+def test_best_recall_of_an_exact_index_is_1(name, codes, build):
     built = build(name)
     order = np.argsort(codes.distances, axis=1, kind="stable")[:, :100]
     brute = dh.search_results(
@@ -110,10 +110,10 @@ def test_an_exact_index_has_a_recall_of_one_whatever_it_lists(name, codes, build
     assert recall.oblivious == 1 if ascending else recall.oblivious <= 1
 
 
-def test_an_exact_index_of_usearch_seems_to_miss_a_sixth_of_the_neighbours():
-    """64-bit codes, 5,000 documents: by ids .8-odd, by distance everything."""
+def test_oblivious_recall_of_exact_usearch_is_below_1():
+    """64-bit codes, 5,000 documents: recall by ids is 0.75 to 0.9, by distance 1."""
     if find_spec("usearch") is None:
-        pytest.skip("usearch is not installed: `make test-hosts` runs this")
+        pytest.skip("usearch is not installed: run `make test-hosts`")
     codes = Codes.make()
     index = INDEXES["usearch, exact"][1](codes).index.index
     matches = index.search(codes.queries, 10, exact=True)
@@ -131,16 +131,16 @@ def test_an_exact_index_of_usearch_seems_to_miss_a_sixth_of_the_neighbours():
     assert recall.oblivious == pytest.approx(np.mean(by_ids))
 
 
-# Results as each library gives them
+# Raw results of each library
 
 
-def test_results_of_faiss(codes, qrels, build):
+def test_faiss_results(codes, qrels, build):
     index = build("faiss IndexBinaryFlat").index.index
     distances, ids = index.search(codes.queries, 10)
-    check_raw(dh.search_results(ids, distances, larger_is_better=False), codes, qrels)
+    assert_exact_results(dh.search_results(ids, distances, larger_is_better=False), codes, qrels)
 
 
-def test_lists_that_faiss_fills_with_minus_one():
+def test_faiss_padding_with_minus_one_is_dropped():
     faiss = importlib.import_module("faiss") if find_spec("faiss") else pytest.skip("no faiss")
     index = faiss.IndexBinaryFlat(64)
     index.add(np.zeros((2, 8), np.uint8))
@@ -153,65 +153,67 @@ def test_lists_that_faiss_fills_with_minus_one():
     ).n_tied_beyond_cut.tolist() == [0]
 
 
-def test_results_of_usearch_and_hnswlib(codes, qrels, build):
+def test_usearch_and_hnswlib_results(codes, qrels, build):
     index = build("usearch, exact").index.index
     matches = index.search(codes.queries, 10, exact=True)
-    check_raw(
+    assert_exact_results(
         dh.search_results(matches.keys, matches.distances, larger_is_better=False), codes, qrels
     )
     index = build("hnswlib BFIndex").index.index
     labels, distances = index.knn_query(bits(codes.queries, np.float32), 10)
-    check_raw(dh.search_results(labels, distances, larger_is_better=False), codes, qrels)
+    assert_exact_results(dh.search_results(labels, distances, larger_is_better=False), codes, qrels)
 
 
-def test_results_of_qdrant_and_lancedb(codes, qrels, build):
+def test_qdrant_and_lancedb_results(codes, qrels, build):
     qdrant = build("qdrant (local), dot")
     found = {
         q: qdrant.index.client.query_points("codes", query=query, limit=10).points
         for q, query in enumerate(qdrant.queries)
     }
-    check_raw(found, codes, qrels, qdrant.differing)
+    assert_exact_results(found, codes, qrels, qdrant.differing)
     table = build("lancedb, hamming").index.table
     rows = [table.search(q).distance_type("hamming").limit(10).to_list() for q in codes.queries]
     found = {q: [(row["id"], -row["_distance"]) for row in found] for q, found in enumerate(rows)}
-    check_raw(found, codes, qrels)
+    assert_exact_results(found, codes, qrels)
 
 
-def check_raw(run, codes, qrels, differing=lambda score: -score):
-    """Every exact index finds ten documents of the right distances; which, ties leave open."""
+def assert_exact_results(run, codes, qrels, differing=lambda score: -score):
+    """Check the distances of the ten documents; which of the tied documents are found may vary."""
     run = dh.read_run(run)
     nearest = np.sort(codes.distances, axis=1)[:, :10]
     np.testing.assert_array_equal(np.sort(differing(run.scores).reshape(30, 10), axis=1), nearest)
     assert 0 < dh.evaluate(qrels, run, "MRR@10")["MRR@10"].expected < 1
 
 
-# The page
+# The documentation page
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_the_page_tells_how_the_library_orders_ties(name, monkeypatch):
-    """What was found once by accident, the recall of an approximate index, is not compared."""
+def test_page_documents_the_tie_order(name, monkeypatch):
+    """The recall of an approximate index varies, so it is not compared."""
     if find_spec(INDEXES[name][0]) is None:
-        pytest.skip(f"{INDEXES[name][0]} is not installed: `make test-hosts` runs this")
+        pytest.skip(f"{INDEXES[name][0]} is not installed: run `make test-hosts`")
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     script = importlib.import_module("vector_ties")
     codes = Codes.make(shuffled=True)
-    words = [cell.strip() for cell in script.row(name, INDEXES[name][1](codes), codes).split("|")]
+    measured = [
+        cell.strip() for cell in script.row(name, INDEXES[name][1](codes), codes).split("|")
+    ]
     page = (ROOT / "docs" / "recipes" / "vector-search.md").read_text(encoding="utf-8")
-    (shown,) = [line for line in page.splitlines() if line.startswith(f"| {name} |")]
-    listed = [cell.strip() for cell in shown.split("|")]
-    assert listed[2:4] == words[2:4]
+    (line,) = [line for line in page.splitlines() if line.startswith(f"| {name} |")]
+    documented = [cell.strip() for cell in line.split("|")]
+    assert documented[2:4] == measured[2:4]
     if name in EXACT:
-        assert listed[5:7] == words[5:7]  # expected recall, and by distance
+        assert documented[5:7] == measured[5:7]  # expected recall, and by distance
 
 
-def test_binary_embeddings_cut_at_ten_understate_their_ties(recorded):
+def test_cut_at_10_understates_the_ties_of_binary_embeddings(recorded):
     """The numbers of the page: recorded embeddings, the signs of 256 dimensions."""
     faiss = importlib.import_module("faiss") if find_spec("faiss") else pytest.skip("no faiss")
     stored = np.load(recorded / "minilm-wikiqa.npz")
     queries, documents = (
         np.packbits(stored[name][:, :256] < 0x8000, axis=1) for name in ("queries", "documents")
-    )  # BF16 as it is stored: the sign is the highest bit
+    )  # stored as BF16: the sign is the highest bit
     qrels = {}
     for document in np.flatnonzero(stored["relevance"]):
         qrels.setdefault(int(stored["query"][document]), set()).add(document)
@@ -227,11 +229,11 @@ def test_binary_embeddings_cut_at_ten_understate_their_ties(recorded):
     assert (round(whole.expected, 4), round(whole.range, 3)) == (0.7138, 0.013)
 
 
-# Floats
+# Float vectors
 
 
 def float_indexes(documents):
-    """An exact index of every library over vectors of floats."""
+    """Yield exact indexes of every library over float vectors."""
     import faiss
     import hnswlib
     import lancedb
@@ -264,9 +266,9 @@ def float_indexes(documents):
         yield vector_search.LanceDB(table, distance_type=distance, id_column="id")
 
 
-def test_copies_of_a_document_are_found_at_the_cut(tmp_path, monkeypatch):
-    """Three copies of each vector: the last group has three documents, not one."""
-    needs("vector-search")
+def test_duplicate_documents_are_found_at_the_cutoff(tmp_path, monkeypatch):
+    """With three copies of each vector, the last group has three documents."""
+    import_host("vector-search")
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     order = rng.permutation(900)
@@ -283,22 +285,22 @@ def test_copies_of_a_document_are_found_at_the_cut(tmp_path, monkeypatch):
             assert len(ids) == 12 and len(set((order[last] % 300).tolist())) == 1
 
 
-# Small matters
+# Options, ids and index types
 
 
-def test_hnswlib_keeps_its_ef(build):
+def test_ef_of_hnswlib_is_unchanged(build):
     built = build("hnswlib Index")
     vector_search.search(built.index.index, built.queries, 10)
     assert built.index.index.ef == 100
 
 
-def test_one_query_alone(build):
+def test_single_query(build):
     for name in ("usearch, exact", "faiss IndexBinaryFlat", "qdrant (local), Manhattan"):
         built = build(name)
         assert vector_search.search(built.index, built.queries[:1], 10).query_ids == ["0"]
 
 
-def test_an_index_is_known_by_its_library(build):
+def test_library_of_an_index_is_detected(build):
     for name in ("faiss IndexFlatL2", "usearch", "hnswlib Index"):
         built = build(name)
         assert vector_search.search(built.index.index, built.queries, 3).offsets[-1] >= 90
@@ -307,9 +309,9 @@ def test_an_index_is_known_by_its_library(build):
         vector_search.search(client, [[0.0]], 1)
 
 
-def test_several_vectors_of_a_collection():
+def test_qdrant_collection_with_several_vectors():
     if find_spec("qdrant_client") is None:
-        pytest.skip("qdrant_client is not installed: `make test-hosts` runs this")
+        pytest.skip("qdrant_client is not installed: run `make test-hosts`")
     from qdrant_client import QdrantClient, models
 
     client = QdrantClient(":memory:")
@@ -319,7 +321,7 @@ def test_several_vectors_of_a_collection():
         models.PointStruct(id=i, vector={"a": [float(i), 0], "b": [0.0, 1.0]}) for i in range(4)
     ]
     client.upsert("two", points)
-    with pytest.raises(dh.InputError, match="has the vectors 'a', 'b': name one"):
+    with pytest.raises(dh.InputError, match="vectors 'a', 'b'"):
         vector_search.Qdrant(client, "two")
     index = vector_search.Qdrant(client, "two", using="b")
     assert vector_search.search(index, [[0.0, 0.0]], 2).offsets.tolist() == [0, 4]
@@ -327,9 +329,9 @@ def test_several_vectors_of_a_collection():
     assert vector_search.search(index, [[0.0, 0.0]], 2).offsets.tolist() == [0, 2]
 
 
-def test_documents_of_qdrant_that_have_a_uuid():
+def test_qdrant_documents_with_a_uuid():
     if find_spec("qdrant_client") is None:
-        pytest.skip("qdrant_client is not installed: `make test-hosts` runs this")
+        pytest.skip("qdrant_client is not installed: run `make test-hosts`")
     from qdrant_client import QdrantClient, models
 
     client = QdrantClient(":memory:")
@@ -341,7 +343,7 @@ def test_documents_of_qdrant_that_have_a_uuid():
     assert set(run.documents.ids(np.arange(4)).to_list()) == set(map(str, ids))
 
 
-def test_rows_of_lancedb_without_an_id(build, codes):
+def test_lancedb_rows_without_an_id(build, codes):
     named = build("lancedb, hamming").index
     index = vector_search.LanceDB(named.table, distance_type="hamming")
     ids = [row.tolist() for row, _ in index.nearest(codes.queries[:2], 5)]

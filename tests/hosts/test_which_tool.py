@@ -1,4 +1,4 @@
-"""The page "Which tool breaks ties how" says what the installed tools say."""
+"""The page "Which tool breaks ties how" matches the installed tools."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from quiet import quiet
 
 import deadheat as dh
 
-# What the tools warn about is theirs.
+# Warnings of the tools are not under test.
 pytestmark = pytest.mark.filterwarnings("default")
 
 
 def load(name):
     spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look up their module here
     spec.loader.exec_module(module)
     return module
 
@@ -31,13 +31,13 @@ PAGE = (ROOT / "docs" / "which-tool.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize(
     "tool", which_tool.TOOLS, ids=lambda tool: f"{tool.name} {tool.measure}".replace("`", "")
 )
-def test_a_tool_orders_ties_as_the_page_says(tool, monkeypatch):
+def test_tool_orders_ties_as_documented(tool, monkeypatch):
     if not tool.installed:
-        pytest.skip(f"{tool.package} is not installed: `make test-hosts` runs this")
+        pytest.skip(f"{tool.package} is not installed: run `make test-hosts`")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with which_tool.quiet():
         answer = which_tool.asked(tool)
-    if not tool.promised:  # its ranks are those of some machine
+    if not tool.promised:  # its order is not fixed, so its ranks depend on the machine
         assert all(rank is not None for rank in answer.ranks.values())
         assert which_tool.row(answer).rpartition("| ")[0].split(" | ")[0] in PAGE
         return
@@ -48,21 +48,21 @@ def test_a_tool_orders_ties_as_the_page_says(tool, monkeypatch):
         name = which_tool.MEASURES[tool.measure]
         for query in (which_tool.Query(16), which_tool.Query(16, mixed=True)):
             with which_tool.quiet():
-                said = tool.ask(query)
+                value = tool.ask(query)
             ours = quiet(dh.evaluate)(query.qrels, query.run, name, tie_break=rule)[name]
-            assert said == pytest.approx(ours.oblivious, abs=6e-6)
+            assert value == pytest.approx(ours.oblivious, abs=6e-6)
 
 
 def test_the_page_lists_every_tool_and_version():
     lines = [line for line in PAGE.splitlines() if line.startswith("| ")]
-    told = [line.split(" | ")[0].removeprefix("| ") for line in lines]
+    listed = [line.split(" | ")[0].removeprefix("| ") for line in lines]
     for tool in which_tool.TOOLS:
-        assert told.count(tool.name) == sum(t.name == tool.name for t in which_tool.TOOLS)
+        assert listed.count(tool.name) == sum(t.name == tool.name for t in which_tool.TOOLS)
         assert f"{tool.package or 'Python'} " in PAGE.rpartition("Made with ")[2]
 
 
 @pytest.mark.parametrize("length", which_tool.LENGTHS)
-def test_orders_can_be_told_apart(length):
+def test_orders_give_different_ranks(length):
     for query in (which_tool.Query(length), which_tool.Query(length, mixed=True)):
         tied = query.scores == query.scores[query.relevant]
         assert tied.sum() > 1
@@ -73,6 +73,6 @@ def test_orders_can_be_told_apart(length):
     assert 1 < len(np.unique(mixed.scores)) < length
 
 
-def test_an_order_that_holds_by_accident_is_no_order():
+def test_order_that_holds_at_some_lengths_only_is_not_reported():
     tool = which_tool.Tool("a", "", "RR", lambda query: 1 / query.place if query.length < 99 else 1)
     assert which_tool.asked(tool).order == ""

@@ -20,7 +20,7 @@ class Codes:
     """``[documents, 8]`` bytes."""
     queries: np.ndarray
     ids: np.ndarray
-    """What documents are called where an index takes names: their places, or these shuffled."""
+    """Ids for indexes that accept ids: the row numbers, in order or shuffled."""
 
     @classmethod
     def make(cls, documents: int = 5_000, queries: int = 100, *, shuffled: bool = False) -> Codes:
@@ -30,23 +30,23 @@ class Codes:
 
     @property
     def distances(self) -> np.ndarray:
-        """``[queries, documents]``: how many bits differ."""
+        """Hamming distances, ``[queries, documents]``."""
         return (bits(self.queries)[:, None] != bits(self.documents)).sum(2)
 
 
 def bits(codes: np.ndarray, dtype: Any = np.uint8) -> np.ndarray:
-    """A number, 0 or 1, for each bit."""
+    """Return 0 or 1 for each bit."""
     return np.unpackbits(codes, axis=1).astype(dtype)
 
 
 def signs(codes: np.ndarray) -> np.ndarray:
-    """−1 or 1 for each bit: their inner product is the width minus twice the bits that differ."""
+    """Return −1 or 1 for each bit; inner product = width − 2 × Hamming distance."""
     return 2 * bits(codes, np.float32) - 1
 
 
 @dataclass(frozen=True)
 class Built:
-    """An index, its queries, and how its scores give the bits that differ."""
+    """An index, its queries, and a function from its scores to Hamming distances."""
 
     index: vector_search.Index
     queries: np.ndarray
@@ -88,7 +88,7 @@ def faiss_flat_ip(codes: Codes) -> Built:
 
 
 def faiss_pq_fast_scan(codes: Codes) -> Built:
-    """Codes of 4 bits each: the distances are those of the codes."""
+    """An index of 4-bit codes; its distances are those between codes."""
     import faiss
 
     index = faiss.IndexPQFastScan(64, 16, 4)
@@ -174,4 +174,4 @@ INDEXES: dict[str, tuple[str, Callable[[Codes], Built]]] = {
     "qdrant (local), dot": ("qdrant_client", qdrant_dot),
     "lancedb, hamming": ("lancedb", lancedb_hamming),
 }
-"""Every index, with the module that it needs."""
+"""Module and builder of each index."""
