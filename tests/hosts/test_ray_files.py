@@ -62,11 +62,11 @@ def test_folder_is_evaluated_by_all_workers(engine, tmp_path, monkeypatch):
         assert on_cluster.remarks == whole.remarks
 
 
-def test_document_in_two_files_is_refused_with_both_names(engine, tmp_path, monkeypatch):
+def test_document_in_two_files_is_refused(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "PART_ROWS", 60)
     folder = write(tmp_path / "run", rows(1), 4)
     pl.read_parquet(folder / "part-00002.parquet")[:1].write_parquet(folder / "z.parquet")
-    with pytest.raises(dh.InputError, match=r"part-00002\.parquet and .*z\.parquet: query 'q"):
+    with pytest.raises(dh.InputError, match=r"run: query 'q\d+' lists document 'd"):
         folders.evaluate_folder(
             dh.read_qrels(judgements(1)),
             run_folder(folder),
