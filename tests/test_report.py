@@ -419,10 +419,10 @@ def test_dataset_texts_are_shown_and_truncated(tmp_path):
 
 def test_progress_is_reported_on_a_terminal(tmp_path):
     pytest.importorskip("pty", reason="pseudo-terminals are those of Unix")
-    from test_terminal import in_terminal
+    from test_terminal import run_in_terminal
 
     qrels, *runs = (Path(path).name for path in write_inputs(tmp_path))
-    screen = in_terminal(80, tmp_path, f"report --qrels {qrels} {' '.join(runs)} -o page.html")
+    screen = run_in_terminal(80, tmp_path, f"report --qrels {qrels} {' '.join(runs)} -o page.html")
     assert "ranked lists" in screen and "2/2" in screen  # earlier steps may have been overwritten
     assert screen.splitlines()[-1] == "Open page.html in a browser."
     steps: list[tuple[str, int, int]] = []

@@ -14,7 +14,7 @@ ray = pytest.importorskip("ray", reason="needs the extra ray")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from click.testing import CliRunner  # noqa: E402
 from quiet import quiet  # noqa: E402
-from test_run_folders import MEASURES, judgements, rows, write  # noqa: E402
+from test_run_folders import MEASURES, make_qrels, make_rows, write_parts  # noqa: E402
 
 import deadheat as dh  # noqa: E402
 from deadheat.cli import main  # noqa: E402
@@ -47,16 +47,16 @@ def engine(two_nodes):
 
 def test_folder_is_evaluated_by_all_workers(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "PART_ROWS", 60)
-    folder = write(tmp_path / "run", rows(1), 4)
+    folder = write_parts(tmp_path / "run", make_rows(1), 4)
     for rule in ("input", "id_desc", "rank"):
         on_cluster = folders.evaluate_folder(
-            dh.read_qrels(judgements(1)),
+            dh.read_qrels(make_qrels(1)),
             run_folder(folder),
             MEASURES,
             EvalSettings(rule),
             engine=engine,
         )
-        whole = quiet(dh.evaluate)(judgements(1), rows(1), MEASURES, tie_break=rule)
+        whole = quiet(dh.evaluate)(make_qrels(1), make_rows(1), MEASURES, tie_break=rule)
         assert on_cluster.views == whole.views
         assert on_cluster.query_ids == whole.query_ids
         assert on_cluster.remarks == whole.remarks
@@ -64,11 +64,11 @@ def test_folder_is_evaluated_by_all_workers(engine, tmp_path, monkeypatch):
 
 def test_document_in_two_files_is_refused(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "PART_ROWS", 60)
-    folder = write(tmp_path / "run", rows(1), 4)
+    folder = write_parts(tmp_path / "run", make_rows(1), 4)
     pl.read_parquet(folder / "part-00002.parquet")[:1].write_parquet(folder / "z.parquet")
     with pytest.raises(dh.InputError, match=r"run: query 'q\d+' lists document 'd"):
         folders.evaluate_folder(
-            dh.read_qrels(judgements(1)),
+            dh.read_qrels(make_qrels(1)),
             run_folder(folder),
             MEASURES,
             EvalSettings(),
@@ -77,11 +77,11 @@ def test_document_in_two_files_is_refused(engine, tmp_path, monkeypatch):
 
 
 def test_many_runs_are_evaluated_by_all_workers(engine, tmp_path):
-    qrels = dh.read_qrels(judgements(2))
+    qrels = dh.read_qrels(make_qrels(2))
     paths = [tmp_path / f"{i}.parquet" for i in range(5)]
     for i, path in enumerate(paths):
-        rows(i).write_parquet(path)
-    runs = [*paths[:2], write(tmp_path / "folder", rows(7), 3), *paths[2:]]
+        make_rows(i).write_parquet(path)
+    runs = [*paths[:2], write_parts(tmp_path / "folder", make_rows(7), 3), *paths[2:]]
     results = evaluate_runs(qrels, runs, MEASURES, EvalSettings(), engine=engine)
     for result, local_result in zip(
         results, evaluate_runs(qrels, runs, MEASURES, EvalSettings()), strict=True
@@ -99,25 +99,25 @@ def test_leaderboard_matches_one_machine(engine, tmp_path):
     runs = tmp_path / "runs"
     runs.mkdir()
     for i in range(4):
-        rows(i).write_parquet(runs / f"system-{i}.parquet")
+        make_rows(i).write_parquet(runs / f"system-{i}.parquet")
     (runs / "broken.run").write_text("q Q0 d 1 high tag\n")
     published = {
         f"system-{i}": {
-            "nDCG@5": round(quiet(dh.evaluate)(judgements(3), rows(i))["nDCG@10"].oblivious, 4)
+            "nDCG@5": round(quiet(dh.evaluate)(make_qrels(3), make_rows(i))["nDCG@10"].oblivious, 4)
         }
         for i in range(4)
     }
     steps = []
     for options in ({}, {"published": published}):
         board = quiet(dh.leaderboard)(
-            judgements(3),
+            make_qrels(3),
             runs,
             "nDCG@5",
             engine=engine,
             progress=lambda *step: steps.append(step),
             **options,
         )
-        local_board = quiet(dh.leaderboard)(judgements(3), runs, "nDCG@5", **options)
+        local_board = quiet(dh.leaderboard)(make_qrels(3), runs, "nDCG@5", **options)
         assert board.rows.equals(local_board.rows)
         assert board.failures == local_board.failures
         assert list(board.failures) == ["broken"]
@@ -127,10 +127,10 @@ def test_leaderboard_matches_one_machine(engine, tmp_path):
 def test_command_line_accepts_ray_address(two_nodes, engine, tmp_path, monkeypatch):
     """Workers resolve paths relative to the working directory of the command."""
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / "folder", rows(6), 3)
-    rows(7).write_parquet(tmp_path / "whole.parquet")
+    write_parts(tmp_path / "folder", make_rows(6), 3)
+    make_rows(7).write_parquet(tmp_path / "whole.parquet")
     (tmp_path / "qrels.txt").write_text(
-        "".join(f"{q} 0 {d} {g}\n" for q, own in judgements(6).items() for d, g in own.items())
+        "".join(f"{q} 0 {d} {g}\n" for q, own in make_qrels(6).items() for d, g in own.items())
     )
     ray_args = ["--engine", "ray", "--ray-address", two_nodes.address, "--workers", "2"]
     for args in (
