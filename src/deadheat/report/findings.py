@@ -95,12 +95,13 @@ def describe_leaderboard(board: Leaderboard) -> str:
     width = pl.col("worst_rank") - pl.col("best_rank")
     most = board.rows.sort(width, descending=True, maintain_order=True).row(0, named=True)
     contested = sum(winner.contested for winner in board.winners)
+    changed = counted(contested, "first place") if contested else "no first place"
     if most["best_rank"] == most["worst_rank"]:
         sentences.append("Ties change no rank.")
     else:
         sentences.append(
             f"Ties allow {most['run']} any rank from {most['best_rank']} to {most['worst_rank']} "
-            f"in {most['measure']}, and can change {counted(contested, 'first place')}."
+            f"in {most['measure']}, and can change {changed}."
         )
     return f"{board.name}: {' '.join(sentences)}"
 
